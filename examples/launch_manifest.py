@@ -25,17 +25,16 @@ def argument(a, m, at, buffer, first, left):
 def launch(m, at):  # a program of version 1; at: the addresses of arrays
     for check in m['checks']: formula(check['condition'], at) or sys.exit(check['message'])
     case = next(c for c in m['cases'] if formula(c['guard'], at, 1))
-    launches = [(s, k := case['kernels'][s['kernel']], U64(get(U64, 'cuModuleGetFunction', module, k['name'].encode()))) for s in case['steps'] if s['kind'] == 'launch']
+    launches = [(s, k := case['kernels'][s['kernel']], U64(get(U64, 'cuModuleGetFunction', module, k['name'].encode()))) for s in case['steps']]
     for s, k, f in launches:
         call('cuFuncSetAttribute', f, 8, word['smem'] - k['shared_static']) or call('cuFuncSetAttribute', f, 14, int(s['nonportable_cluster']))
         word[f'resident({k["name"]})'] = get(I32, 'cuOccupancyMaxActiveBlocksPerMultiprocessor', f, k['threads'], U64(formula(s['shared'], at)))
     buffer = [memory((m['name'], case['name'], i), max(formula(b['bytes'], at), 256).bit_length()) for i, b in enumerate(case['buffers'])]
     left = sweeps = sum(formula(s['repeat'], at) for s, _, _ in launches)
-    for s in case['steps']:
-        if s['kind'] == 'fill': call('cuMemsetD8Async', U64(buffer[s['buffer']]), s['byte'], U64(formula(case['buffers'][s['buffer']]['bytes'], at)), None)
-        for s, k, f in [x for x in launches if x[0] is s and formula(s['grid'], at)] * formula(s.get('repeat'), at, 1):
+    for s, k, f in launches:
+        for _ in range(formula(s['repeat'], at, 1) if formula(s['grid'], at) else 0):
             kept, cluster = [ctypes.create_string_buffer(argument(a, m, at, buffer, left == sweeps, left)) for a in k['args']], formula(s['cluster'], at, k['cluster'])
-            extra = [(6, 1)] * (s['dependent'] and word['arch'] >= 90) + [(2, 1)] * s['cooperative'] + [(4, cluster)] * (cluster > 0)
+            extra = [(6, 1)] * (s['dependent'] and word['arch'] >= 90) + [(4, cluster)] * (cluster > 0)
             packed = ctypes.create_string_buffer(b''.join(struct.pack('I4xIII52x', name, x, 1, 1) for name, x in extra))
             config = struct.pack('7I4xQQI4x', formula(s['grid'], at), 1, 1, k['threads'], 1, 1, formula(s['shared'], at), 0, ctypes.addressof(packed), len(extra))
             call('cuLaunchKernelEx', config, f, (ctypes.c_void_p * len(kept))(*map(ctypes.addressof, kept)), None)

@@ -362,6 +362,8 @@ class Backward:
                 self.wraps.add(d)
             if o and edge in ("reflect", "mirror"):
                 refuse(f"boundary {edge} of '{v}': its transposed stencil reads at distances that depend on the place")
+            if o and edge.split()[0] not in ("clamp", "wrap", "constant", "interior"):
+                refuse(f"boundary {edge} of '{v}': no rule is known for its transposed stencil")
             choices.append([(d, -o, None)] + ([(d, s, "first") for s in range(-o)] + [(d, -s, "last") for s in range(o)] if edge == "clamp" else []))
         for chosen in itertools.product(*choices):
             moved = shifted(g, {d: s for d, s, _ in chosen}, self.dims)

@@ -16,7 +16,7 @@ c_int, c_unsigned, c_u64, c_pointer = ctypes.c_int, ctypes.c_uint, ctypes.c_uint
 class Call(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("kernel", ctypes.c_char_p), ("stream", c_pointer), ("context", c_pointer),
                 ("a", c_u64), ("b", c_u64), ("grid", c_unsigned), ("block", c_unsigned), ("shared", c_unsigned), ("cluster", c_unsigned),
-                ("programmatic", c_int), ("cooperative", c_int), ("param", c_u64 * 48)]
+                ("programmatic", c_int), ("param", c_u64 * 48)]
 
 
 class Kernel(ctypes.Structure):

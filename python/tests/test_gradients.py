@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients: beside differences of the function itself in f64, beside formulas by hand, and refusals that name the reason."""
 import pathlib
+import re
 import unittest
 
 import numpy as np
 
 import ptxgen
+from ptxgen._vjp import Backward
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RANDOM = np.random.default_rng(11)
@@ -241,6 +243,19 @@ outputs:
             ptxgen.vjp(ptxgen.compile(largest))
         with self.assertRaisesRegex(ptxgen.UnsupportedError, "'k' has the boundary clamp where another input wraps around"):
             ptxgen.vjp(ptxgen.compile(both), ["u"])
+
+    def test_a_boundary_without_a_rule_is_refused(self):
+        """A mode of the language that the gradients do not know, with and without a value, is refused by its name where it is read across an edge."""
+        shift = "kind: stencil\ninputs: {u: 'f64[n]'}\nboundary: {constant: 0}\noutputs: {y: {type: 'f64[n]', value: 'u[1] * 2'}}"
+        text = ptxgen.compile(shift)._problem
+        known = re.search(r"boundary \[(constant [^\]]*)\]", text)[1]
+        self.assertEqual(Backward(text, None, None).run()["inputs"], {"grad_y": "f64[n]"})
+        for mode in ("antiperiodic", "tapered 0.5"):
+            with self.subTest(mode), self.assertRaisesRegex(ptxgen.UnsupportedError, f"boundary {mode} of 'u': no rule is known for its transposed stencil"):
+                Backward(text.replace(known, mode), None, None).run()
+        beside = ptxgen.compile(shift.replace("[n]", "[m, n]").replace("{constant: 0}", "{u: {m: wrap, n: {constant: 0}}}").replace("u[1]", "u[1, 0]"))._problem
+        self.assertIn(f"boundary [wrap, {known}]", beside)
+        self.assertEqual(Backward(beside.replace(known, "antiperiodic"), None, None).run()["inputs"], {"grad_y": "f64[m, n]"})
 
 
 if __name__ == "__main__":

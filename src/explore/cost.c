@@ -374,7 +374,7 @@ struct prediction predict(const struct plan *plan, const int64_t *size, const un
     for (int i = 0; i < c->code.nsteps; i++) {
         const struct prog_step *step = &c->code.step[i];
         const int64_t repeat = formula_eval(&step->repeat, &site.env);
-        const int64_t grid = step->kind == STEP_LAUNCH ? formula_eval(&step->grid, &site.env) : 0;
+        const int64_t grid = formula_eval(&step->grid, &site.env);
         if (grid < 1 || repeat < 1)
             continue;
         of[step->kernel].grid = out.grid[step->kernel] = grid;

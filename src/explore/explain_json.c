@@ -105,13 +105,12 @@ static void one_case(const struct explained *x, const struct plan_case *c, struc
     kernels(x, c, j);
     json_key(j, "grids");
     json_array(j);
-    for (int i = 0; i < c->code.nsteps; i++)
-        if (c->code.step[i].kind == STEP_LAUNCH) {
-            json_object(j);
-            json_put_text(j, "kernel", c->code.kernel[c->code.step[i].kernel].name);
-            formula_of(j, "blocks", &c->code.step[i].grid, &names);
-            json_end(j);
-        }
+    for (int i = 0; i < c->code.nsteps; i++) {
+        json_object(j);
+        json_put_text(j, "kernel", c->code.kernel[c->code.step[i].kernel].name);
+        formula_of(j, "blocks", &c->code.step[i].grid, &names);
+        json_end(j);
+    }
     json_end(j);
     json_end(j);
 }

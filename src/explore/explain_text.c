@@ -205,12 +205,11 @@ void explain_case(const struct explained *x, int number, bool evidence, struct s
     degree(x, c, out);
     for (int i = 0; i < c->code.nkernels; i++)
         kernel(x, &c->code.kernel[i], out);
-    for (int i = 0; i < c->code.nsteps; i++)
-        if (c->code.step[i].kind == STEP_LAUNCH) {
-            str_add(out, "    grid           ");
-            formula_print(&c->code.step[i].grid, &names, out);
-            str_addc(out, '\n');
-        }
+    for (int i = 0; i < c->code.nsteps; i++) {
+        str_add(out, "    grid           ");
+        formula_print(&c->code.step[i].grid, &names, out);
+        str_addc(out, '\n');
+    }
     if (c->strategy->kind == KIND_STENCIL)
         stencil_explain(x->plan->problem, c, out);
 }

@@ -81,7 +81,7 @@ enum {
     CU_GRAPH_NODE_PRIORITY = 8
 };
 
-enum cu_attribute_id { CU_ATTR_COOPERATIVE = 2, CU_ATTR_CLUSTER = 4, CU_ATTR_PROGRAMMATIC = 6 };
+enum cu_attribute_id { CU_ATTR_CLUSTER = 4, CU_ATTR_PROGRAMMATIC = 6 };
 
 /* CUlaunchAttribute: an id, padded to 8, then a union of 64 bytes. */
 struct cu_attribute {
@@ -89,7 +89,6 @@ struct cu_attribute {
     char pad[4];
     union {
         char bytes[64];
-        int cooperative;
         int programmatic;
         struct {
             unsigned x, y, z;

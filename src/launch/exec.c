@@ -5,7 +5,7 @@
  *     select    the first case whose guard holds
  *     load      its code, if this is the first time
  *     place     its workspace buffers, in the caller's memory or the stream's
- *     walk      per step: fill, or evaluate the grid, marshal the arguments, launch
+ *     walk      per step: evaluate the grid, marshal the arguments, launch
  *
  * Values of formulas are those of an earlier launch of the thread where sizes are the same (tape.c).  All of it works on
  * one `struct launch` on the stack: the path of a second launch allocates nothing, and takes one uncontended lock (none
@@ -149,7 +149,7 @@ static int64_t dynamic_shared(const struct launch *x, int k)
     const struct prog_case *taken = &x->p->cases[x->c];
 
     for (int i = 0; i < taken->nsteps; i++)
-        if (taken->step[i].kind == STEP_LAUNCH && taken->step[i].kernel == k && taken->step[i].shared.n)
+        if (taken->step[i].kernel == k && taken->step[i].shared.n)
             return formula_eval(&taken->step[i].shared, &x->env);
     return 0;
 }
@@ -264,10 +264,6 @@ static unsigned step_attributes(const struct launch *x, const struct prog_step *
         attribute[n].value.cluster.y = attribute[n].value.cluster.z = 1;
         n++;
     }
-    if (step->cooperative) {
-        attribute[n].id = CU_ATTR_COOPERATIVE;
-        attribute[n++].value.cooperative = 1;
-    }
     return n;
 }
 
@@ -324,7 +320,7 @@ static bool configure(struct launch *x, const struct prog_step *step, struct cu_
 static bool launch_step(struct launch *x, const struct prog_step *step, struct fault *f)
 {
     int64_t repeat = step->repeat.n ? evaluate(x, &step->repeat) : 1;
-    struct cu_attribute attribute[3];
+    struct cu_attribute attribute[2];
     struct cu_launch_config config;
     struct marshalled m;
     unsigned cluster = 0;
@@ -342,14 +338,6 @@ static bool launch_step(struct launch *x, const struct prog_step *step, struct f
     return true;
 }
 
-static bool fill_step(struct launch *x, const struct prog_step *step, struct fault *f)
-{
-    int64_t bytes = evaluate(x, &x->p->cases[x->c].buffer[step->buffer].bytes);
-
-    return bytes <= 0 ||
-           CU(f, &x->l->gpu->cu, MemsetD8Async(x->buffer[step->buffer], step->byte, (size_t)bytes, x->stream));
-}
-
 static bool walk_steps(struct launch *x, struct fault *f)
 {
     const struct prog_case *taken = &x->p->cases[x->c];
@@ -357,12 +345,9 @@ static bool walk_steps(struct launch *x, struct fault *f)
     x->sweep = 0;
     x->sweeps = x->tape.plays ? tape_next(&x->tape) : tape_put(&x->tape, prog_sweeps(taken, &x->env));
 
-    for (int i = 0; i < taken->nsteps; i++) {
-        const struct prog_step *step = &taken->step[i];
-
-        if (!(step->kind == STEP_FILL ? fill_step(x, step, f) : launch_step(x, step, f)))
+    for (int i = 0; i < taken->nsteps; i++)
+        if (!launch_step(x, &taken->step[i], f))
             return false;
-    }
     tape_keep(&x->tape);
     return true;
 }

@@ -147,7 +147,7 @@ static void kernel_needs(const struct prog_case *c, int kernel, bool *dynamic, b
 {
     *dynamic = *nonportable = false;
     for (int i = 0; i < c->nsteps; i++)
-        if (c->step[i].kind == STEP_LAUNCH && c->step[i].kernel == kernel) {
+        if (c->step[i].kernel == kernel) {
             *dynamic |= c->step[i].shared.n != 0;
             *nonportable |= c->step[i].nonportable_cluster;
         }

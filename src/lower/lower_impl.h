@@ -23,6 +23,8 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
 /* Tunables of another variant of the strategy in tuning.def, where it has them and the user sets none; "": as it is.
  * plan_case_variant(): made lighter. */
 void plan_case_tuned(struct planner *pl, struct plan_case *c, const char *variant);
+struct tuning;
+void plan_case_row(struct plan_case *c, const struct tuning *t); /* of that row; NULL: as it is */
 void plan_case_variant(struct planner *pl, struct plan_case *c, const char *variant);
 /* TN_MIN_BLOCKS as where no row of tuning.def says anything of it. */
 void plan_min_blocks(struct planner *pl, struct plan_case *c);
@@ -100,11 +102,11 @@ void plan_range_times(const struct planner *pl, const struct prog_dim *e, int64_
 
 struct tuning {
     const char *strategy, *variant; /* variant: "", "wide" (states over 8 bytes), "several" (so wide, of several
-                                       reductions), "pair" (several arrays), "narrow" (elements of 1 or 2), "ordered";
-                                       "… middle" and "… upper": where a block has only a tile or two */
+                                       reductions), "pair" (several arrays), "narrow" (elements of 1 or 2), "ordered" */
+    const char *size;               /* of a row that is a case of its own, its name; NULL: it is none */
     int sm;                         /* lowest architecture the row is for */
     const char *evidence;
-    int64_t from, to; /* elements of a row that is a case of its own; to 0: it is none */
+    int64_t from, to; /* elements of a row that is a case of its own */
     int vector;       /* for arrays of vectors of so many elements; 0: of any */
     int value[TN_COUNT];
 };

@@ -7,31 +7,37 @@
 #include <string.h>
 
 static const struct tuning tuning_rows[] = {
-#define TUNE(strategy, variant, sm, evidence, ...) { strategy, variant, sm, evidence, 0, 0, 0, { __VA_ARGS__ } },
-#define TUNE_CASE(strategy, variant, sm, evidence, from, to, vector, ...)                                              \
-    { strategy, variant, sm, evidence, from, to, vector, { __VA_ARGS__ } },
+#define TUNE(strategy, variant, sm, evidence, ...) { strategy, variant, NULL, sm, evidence, 0, 0, 0, { __VA_ARGS__ } },
+#define TUNE_CASE(strategy, variant, size, sm, evidence, from, to, vector, ...)                                        \
+    { strategy, variant, size, sm, evidence, from, to, vector, { __VA_ARGS__ } },
 #include "tuning.def"
 #undef TUNE
 #undef TUNE_CASE
 };
 
-const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm)
+static const struct tuning *row_of(const char *strategy, const char *variant, const char *size, int sm)
 {
     const struct tuning *best = NULL;
     for (size_t i = 0; i < sizeof tuning_rows / sizeof *tuning_rows; i++) {
         const struct tuning *t = &tuning_rows[i];
-        const bool named = !strcmp(t->strategy, strategy) && !strcmp(t->variant, variant);
+        const bool sized = size ? t->size && !strcmp(t->size, size) : !t->size;
+        const bool named = sized && !strcmp(t->strategy, strategy) && !strcmp(t->variant, variant);
         if (named && (sm ? t->sm <= sm && (!best || t->sm > best->sm) : !best || t->sm < best->sm))
             best = t;
     }
     return best;
 }
 
+const struct tuning *tuning_lookup(const char *strategy, const char *variant, int sm)
+{
+    return row_of(strategy, variant, NULL, sm);
+}
+
 const struct tuning *tuning_case(const char *strategy, int n, int sm)
 {
     for (size_t i = 0; i < sizeof tuning_rows / sizeof *tuning_rows; i++) {
         const struct tuning *t = &tuning_rows[i];
-        if (t->to && !strcmp(t->strategy, strategy) && tuning_lookup(strategy, t->variant, sm) == t && n-- == 0)
+        if (t->size && !strcmp(t->strategy, strategy) && row_of(strategy, t->variant, t->size, sm) == t && n-- == 0)
             return t;
     }
     return NULL;
@@ -215,14 +221,18 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
     return c;
 }
 
-void plan_case_tuned(struct planner *pl, struct plan_case *c, const char *variant)
+void plan_case_row(struct plan_case *c, const struct tuning *t)
 {
-    const struct tuning *t = *variant ? tuning_lookup(c->strategy->name, variant, pl->plan->device.sm) : NULL;
     for (int i = 0; t && i < TN_COUNT; i++)
         if (t->value[i] && !c->overridden[i]) {
             c->tunable[i] = t->value[i];
             c->tunable_from[i] = t->evidence;
         }
+}
+
+void plan_case_tuned(struct planner *pl, struct plan_case *c, const char *variant)
+{
+    plan_case_row(c, *variant ? tuning_lookup(c->strategy->name, variant, pl->plan->device.sm) : NULL);
 }
 
 void plan_case_variant(struct planner *pl, struct plan_case *c, const char *variant)
@@ -302,7 +312,6 @@ struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kerne
     if (!c->code.step)
         c->code.step = arena_new(&pl->s->arena, struct prog_step, PLAN_STEPS_MAX);
     struct prog_step *s = &c->code.step[c->code.nsteps++];
-    s->kind = STEP_LAUNCH;
     s->kernel = kernel;
     s->grid = grid;
     s->dependent = c->tunable[TN_PDL] != 0;

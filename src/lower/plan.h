@@ -159,7 +159,8 @@ struct plan_case {
                                  boundaries */
 };
 
-/* Buffer "words" of blocks that hand over totals: the word that counts launches, a line of its own, and the totals. */
+/* Buffers "words", of blocks that hand over totals, and "states", of tiles: the word of the tickets has a line of its own
+ * before these. */
 enum { LAUNCH_LINE_BYTES = 128 };
 
 /* How its strategies were found: by rank, until the cases took every launch; one by its name; in a text. */

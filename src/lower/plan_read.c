@@ -196,14 +196,8 @@ static void read_buffers(struct reader *r, struct plan_case *c, const struct yno
 
 static void read_step(struct reader *r, struct plan_case *c, struct prog_step *s, const struct ynode *y)
 {
-    static const char *const fill[] = { "fill", "byte", NULL };
-    static const char *const launch[] = { "launch", "grid", "shared", "dependent", NULL };
-    check_keys(r, y, s->kind == STEP_FILL ? fill : launch);
-    if (s->kind == STEP_FILL) {
-        named(r, y, "fill", c->code.buffer[s->buffer].name);
-        same(r, y, "byte", s->byte);
-        return;
-    }
+    static const char *const keys[] = { "launch", "grid", "shared", "dependent", NULL };
+    check_keys(r, y, keys);
     named(r, y, "launch", c->code.kernel[s->kernel].name);
     formula(r, y, "grid", &c->code, &s->grid);
     formula(r, y, "shared", &c->code, &s->shared);

@@ -67,10 +67,6 @@ static void print_case(const struct plan_case *c, const struct formula_names *na
     str_add(out, "    steps:\n");
     for (int i = 0; i < code->nsteps; i++) {
         const struct prog_step *s = &code->step[i];
-        if (s->kind == STEP_FILL) {
-            str_printf(out, "      - {fill: %s, byte: %d}\n", code->buffer[s->buffer].name, s->byte);
-            continue;
-        }
         str_printf(out, "      - {launch: %s, ", code->kernel[s->kernel].name);
         print_formula(out, "grid: ", &s->grid, names, "");
         if (s->shared.n)

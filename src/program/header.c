@@ -140,7 +140,7 @@ static void load_kernel(const struct header *h, int c, int k)
     const int number = header_kernel_number(h->p, c, k);
     bool dynamic = false, nonportable = false;
     for (int i = 0; i < x->nsteps; i++)
-        if (x->step[i].kind == STEP_LAUNCH && x->step[i].kernel == k) {
+        if (x->step[i].kernel == k) {
             dynamic = dynamic || x->step[i].shared.n != 0;
             nonportable = nonportable || x->step[i].nonportable_cluster;
         }

@@ -291,24 +291,11 @@ static void launch_step(const struct header *h, int c, const struct prog_step *s
                 k->name);
     sweep_arguments(h, k);
     header_emit(h,
-                "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, %d, stream, "
+                "            result = ptxgen_start(handle->kernel[%d], grid, %d, shared, cluster, %s, stream, "
                 "args);\n%s        }\n        if (result != CUDA_SUCCESS)\n            return @_refuse(handle, result, "
                 "\"launching %s failed\");\n    }\n",
                 header_kernel_number(h->p, c, s->kernel), k->threads, s->dependent ? "handle->arch >= 90" : "0",
-                s->cooperative, s->repeat.n > 0 && counts_sweeps(&h->p->cases[c]) ? "            sweep++;\n" : "",
-                k->name);
-}
-
-static void fill_step(const struct header *h, int c, const struct prog_step *s)
-{
-    const struct prog_buffer *b = &h->p->cases[c].buffer[s->buffer];
-    header_emit(h, "    { /* fill %s */\n        const int64_t bytes = ", b->name);
-    header_formula(h, &b->bytes, false);
-    header_emit(h,
-                ";\n        if (bytes > 0)\n            result = cuMemsetD8Async((CUdeviceptr)buffer[%d], %d, "
-                "(size_t)bytes, stream);\n        if (result != CUDA_SUCCESS)\n            return @_refuse(handle, "
-                "result, \"filling %s failed\");\n    }\n",
-                s->buffer, s->byte, b->name);
+                s->repeat.n > 0 && counts_sweeps(&h->p->cases[c]) ? "            sweep++;\n" : "", k->name);
 }
 
 /* Dynamic shared memory of a kernel's first launch, which its occupancy depends on. */
@@ -316,7 +303,7 @@ static const struct formula *shared_of(const struct prog_case *k, int kernel)
 {
     static const struct formula none;
     for (int i = 0; i < k->nsteps; i++)
-        if (k->step[i].kind == STEP_LAUNCH && k->step[i].kernel == kernel)
+        if (k->step[i].kernel == kernel)
             return &k->step[i].shared;
     return &none;
 }
@@ -371,16 +358,13 @@ static void run_function(const struct header *h, int c)
                 "const uint64_t *buffer)\n{\n    CUresult result = CUDA_SUCCESS;\n%s",
                 c, counts_sweeps(k) ? "    int64_t sweep = 0, sweeps = 0;\n" : "");
     for (int i = 0; counts_sweeps(k) && i < k->nsteps; i++)
-        if (k->step[i].kind == STEP_LAUNCH && k->step[i].repeat.n > 0) {
+        if (k->step[i].repeat.n > 0) {
             str_add(h->out, "    sweeps = ptxgen_add(sweeps, ");
             header_formula(h, &k->step[i].repeat, false);
             str_add(h->out, ");\n");
         }
     for (int i = 0; i < k->nsteps; i++)
-        if (k->step[i].kind == STEP_FILL)
-            fill_step(h, c, &k->step[i]);
-        else
-            launch_step(h, c, &k->step[i]);
+        launch_step(h, c, &k->step[i]);
     str_add(h->out, "    (void)handle;\n    (void)stream;\n    (void)v;\n    (void)buffer;\n    return result;\n}\n\n");
 }
 

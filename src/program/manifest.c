@@ -201,21 +201,13 @@ static void buffer(const struct writer *w, int number_of)
 static void step(const struct writer *w, const struct prog_step *s)
 {
     json_object(w->j);
-    json_put_text(w->j, "kind", s->kind == STEP_FILL ? "fill" : "launch");
-    if (s->kind == STEP_FILL) {
-        json_put_int(w->j, "buffer", s->buffer);
-        json_put_int(w->j, "byte", s->byte);
-    } else {
-        json_put_int(w->j, "kernel", s->kernel);
-        formula(w, "grid", &s->grid);
-        formula(w, "shared", &s->shared);
-        formula(w, "cluster", &s->cluster);
-        formula(w, "repeat", &s->repeat);
-        json_put_bool(w->j, "dependent", s->dependent);
-        json_put_bool(w->j, "cooperative", s->cooperative);
-        json_put_bool(w->j, "nonportable_cluster", s->nonportable_cluster);
-        json_put_int(w->j, "device", s->device);
-    }
+    json_put_int(w->j, "kernel", s->kernel);
+    formula(w, "grid", &s->grid);
+    formula(w, "shared", &s->shared);
+    formula(w, "cluster", &s->cluster);
+    formula(w, "repeat", &s->repeat);
+    json_put_bool(w->j, "dependent", s->dependent);
+    json_put_bool(w->j, "nonportable_cluster", s->nonportable_cluster);
     json_end(w->j);
 }
 

@@ -57,7 +57,7 @@ void program_place_shared(struct prog_case *code, int kernel, int bytes)
     code->kernel[kernel].shared = bytes;
     code->kernel[kernel].shared_static = dynamic ? 0 : bytes;
     for (int s = 0; dynamic && s < code->nsteps; s++)
-        if (code->step[s].kind == STEP_LAUNCH && code->step[s].kernel == kernel)
+        if (code->step[s].kernel == kernel)
             code->step[s].shared = f_const(bytes);
 }
 
@@ -126,7 +126,7 @@ int64_t prog_sweeps(const struct prog_case *c, const struct formula_env *env)
 {
     int64_t sweeps = 0;
     for (int i = 0; i < c->nsteps; i++)
-        if (c->step[i].kind == STEP_LAUNCH && c->step[i].repeat.n > 0)
+        if (c->step[i].repeat.n > 0)
             sweeps += formula_eval(&c->step[i].repeat, env);
     return sweeps;
 }

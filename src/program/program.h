@@ -6,7 +6,7 @@
  *
  *   program   cases in order; the first whose guard holds at the launch's sizes is taken
  *   case      kernels, workspace buffers, and steps: what the host does, in order
- *   step      fill a buffer, or launch a kernel with a grid formula
+ *   step      launch a kernel with a grid formula
  *
  * Workspace has two regions.  `control` (counters, epochs, tile states) is zeroed once when it is allocated, kept
  * between launches and left ready by every complete launch; one launch at a time may use it.  `scratch` has no
@@ -94,22 +94,15 @@ struct prog_buffer {
     struct formula bytes; /* rounded up to 256 when laid out */
 };
 
-enum prog_step_kind { STEP_LAUNCH, STEP_FILL };
+/* A launch. */
 struct prog_step {
-    enum prog_step_kind kind;
-    /* STEP_LAUNCH */
-    int kernel;             /* index into the case's kernels */
-    struct formula grid;    /* blocks; 0 blocks: the step is skipped */
-    struct formula shared;  /* dynamic shared bytes; absent: 0 */
-    struct formula cluster; /* blocks per cluster where it depends on sizes; absent: the kernel's */
-    bool dependent;         /* programmatic dependent launch: the kernel waits itself before its first access */
-    bool cooperative;
+    int kernel;               /* index into the case's kernels */
+    struct formula grid;      /* blocks; 0 blocks: the step is skipped */
+    struct formula shared;    /* dynamic shared bytes; absent: 0 */
+    struct formula cluster;   /* blocks per cluster where it depends on sizes; absent: the kernel's */
+    bool dependent;           /* programmatic dependent launch: the kernel waits itself before its first access */
     bool nonportable_cluster; /* cluster of 16 */
-    int device;               /* always 0 for now */
     struct formula repeat;    /* times the step is executed (time steps); absent: once */
-    /* STEP_FILL */
-    int buffer;
-    unsigned char byte;
 };
 
 struct prog_case {

@@ -294,14 +294,6 @@ static bool run_chain(struct run *r, int *n)
     return ok;
 }
 
-static void fill(struct run *r, const struct prog_step *step)
-{
-    const struct extent *e = &r->extent[r->p->noutputs + r->p->ninputs + step->buffer];
-    memset(e->at, step->byte, e->bytes);
-    if (e->written)
-        memset(e->written, 0xff, e->bytes / 8 + 1);
-}
-
 static bool run_steps(struct run *r)
 {
     int n = 0; /* launches in the chain */
@@ -311,13 +303,9 @@ static bool run_steps(struct run *r)
         const struct prog_step *step = &r->taken->step[s];
         const int64_t times = step->repeat.n ? formula_eval(&step->repeat, &r->env) : 1;
         for (int64_t t = 0; t < times; t++) {
-            const bool joins = step->kind == STEP_LAUNCH && step->dependent && r->x->options.late && n < CHAIN_MAX;
+            const bool joins = step->dependent && r->x->options.late && n < CHAIN_MAX;
             if (!joins && !run_chain(r, &n))
                 return false;
-            if (step->kind == STEP_FILL) {
-                fill(r, step);
-                continue;
-            }
             if (!make_grid(r, step, &r->chain[n]))
                 return false;
             n += r->chain[n].nblocks > 0;

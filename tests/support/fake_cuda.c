@@ -281,8 +281,6 @@ ENTRY(cuLaunchKernelEx, const struct cu_launch_config *config, cu_function funct
 
         if (a->id == CU_ATTR_PROGRAMMATIC)
             c->programmatic = a->value.programmatic;
-        if (a->id == CU_ATTR_COOPERATIVE)
-            c->cooperative = a->value.cooperative;
         if (a->id == CU_ATTR_CLUSTER)
             c->cluster = a->value.cluster.x * a->value.cluster.y * a->value.cluster.z;
     }

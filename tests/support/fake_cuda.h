@@ -31,7 +31,7 @@ struct fake_call {
     const void *context; /* current at the call */
     uint64_t a, b;       /* first two numeric arguments: address and bytes, or function attribute and value */
     unsigned grid, block, shared, cluster;
-    int programmatic, cooperative;
+    int programmatic;
     uint64_t param[FAKE_PARAMS]; /* kernel arguments, zero-extended from their size */
 };
 

@@ -49,8 +49,8 @@ void fake_do_launch(const struct fake_call *c)
     while (strcmp(k->name, c->kernel) != 0)
         k++;
     flockfile(log_file); /* threads of several devices launch at once; a line is one launch's */
-    fprintf(log_file, "launch %s %u %u %u cluster %u dependent %d cooperative %d:", c->kernel, c->grid, c->block,
-            c->shared, c->cluster, c->programmatic, c->cooperative);
+    fprintf(log_file, "launch %s %u %u %u cluster %u dependent %d:", c->kernel, c->grid, c->block, c->shared,
+            c->cluster, c->programmatic);
     for (int i = 0; i < k->nparams; i++)
         fprintf(log_file, " %s", k->bytes[i] == 8 ? log_place(c->param[i]) : "-");
     for (int i = 0; i < k->nparams; i++)

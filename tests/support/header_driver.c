@@ -121,8 +121,9 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **args, vo
     printf("launch %s<%u;%u;%u>", (const char *)(uintptr_t)f, c->gridDimX, c->blockDimX, c->sharedMemBytes);
     for (i = 0; i < c->numAttrs; i++)
         printf(" [%d %u]", (int)c->attrs[i].id,
-               c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION ? c->attrs[i].value.clusterDim.x
-                                                                       : (unsigned)c->attrs[i].value.cooperative);
+               c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+                   ? c->attrs[i].value.clusterDim.x
+                   : (unsigned)c->attrs[i].value.programmaticStreamSerializationAllowed);
     print_arguments(args);
     return CUDA_SUCCESS;
 }

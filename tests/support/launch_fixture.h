@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch_fixture.h - the launcher opened on a driver that only records (fake_cuda.c), and a program for it.
  *
- * The program has two cases: "small" (n <= 100, one kernel, no workspace) and "large" (a fill, then a kernel with every
+ * The program has two cases: "small" (n <= 100, one kernel, no workspace) and "large" (a kernel with every
  * kind of argument, a cluster and dependent launch, then a second dependent kernel, twice).  The tests change what they
  * need otherwise; every test is a process of its own.
  */
@@ -47,11 +47,10 @@ static struct prog_kernel large_kernel[] = {
 };
 static struct prog_buffer large_buffer[] = { { .name = "counter", .region = REGION_CONTROL },
                                              { .name = "partials", .region = REGION_SCRATCH } };
-static struct prog_step small_step[] = { { .kind = STEP_LAUNCH, .kernel = 0 } };
+static struct prog_step small_step[] = { { .kernel = 0 } };
 static struct prog_step large_step[] = {
-    { .kind = STEP_FILL, .buffer = 1, .byte = 0xff },
-    { .kind = STEP_LAUNCH, .kernel = 0, .dependent = true, .nonportable_cluster = true },
-    { .kind = STEP_LAUNCH, .kernel = 1, .dependent = true },
+    { .kernel = 0, .dependent = true, .nonportable_cluster = true },
+    { .kernel = 1, .dependent = true },
 };
 static struct prog_case cases[] = {
     { .name = "small",
@@ -64,7 +63,7 @@ static struct prog_case cases[] = {
       .strategy = "reduce.two_kernel",
       .nkernels = 2,
       .nbuffers = 2,
-      .nsteps = 3,
+      .nsteps = 2,
       .kernel = large_kernel,
       .buffer = large_buffer,
       .step = large_step },
@@ -84,10 +83,10 @@ static inline void make_program(void)
     large_args[7].value = f_mul(f_size(0), f_resident(0));
     large_buffer[0].bytes = f_const(4);
     large_buffer[1].bytes = f_mul(f_size(0), f_const(8));
-    large_step[1].grid = f_mul(f_const(4), f_cdiv(f_size(0), f_const(4096)));
-    large_step[1].shared = f_const(1000);
-    large_step[2].grid = f_const(1);
-    large_step[2].repeat = f_const(2);
+    large_step[0].grid = f_mul(f_const(4), f_cdiv(f_size(0), f_const(4096)));
+    large_step[0].shared = f_const(1000);
+    large_step[1].grid = f_const(1);
+    large_step[1].repeat = f_const(2);
     program = (struct program){ .name = "p",
                                 .kind = "reduce",
                                 .arch = "sm_90",

@@ -43,7 +43,7 @@ static struct prog_buffer large_buffers[] = {
     { .name = "partials", .region = REGION_SCRATCH }, { .name = "flags", .region = REGION_SCRATCH },
     { .name = "epochs", .region = REGION_CONTROL },
 };
-static struct prog_step small_steps[1], large_steps[3];
+static struct prog_step small_steps[1], large_steps[2];
 static struct prog_check checks[] = { { .message = "n must be 2 or more: \"add\" has no identity" } };
 static char large_ptx[1 << 14]; /* too long for one string literal */
 static struct prog_module modules[] = {
@@ -65,7 +65,7 @@ static struct prog_case cases[] = {
       .strategy = "reduce.last_block",
       .nkernels = 2,
       .nbuffers = 5,
-      .nsteps = 3,
+      .nsteps = 2,
       .kernel = large_kernels,
       .buffer = large_buffers,
       .step = large_steps },
@@ -119,20 +119,17 @@ static void fill_demo(void)
     large_buffers[2].bytes = parsed("sms * resident(demo_main) * 4");
     large_buffers[3].bytes = parsed("10");
     large_buffers[4].bytes = parsed("n / 10");
-    small_steps[0] = (struct prog_step){ .kind = STEP_LAUNCH, .grid = parsed("1") };
+    small_steps[0] = (struct prog_step){ .grid = parsed("1") };
     memcpy(large_args, small_args, sizeof small_args);
     large_args[5] = (struct prog_arg){ .kind = ARG_BUFFER, .index = 2, .name = "partials" };
     large_args[6] =
         (struct prog_arg){ .kind = ARG_VALUE, .type = TY_I64, .value = parsed("cdiv(n, 1024)"), .name = "tiles" };
-    large_steps[0] = (struct prog_step){ .kind = STEP_FILL, .buffer = 3, .byte = 255 };
-    large_steps[1] = (struct prog_step){ .kind = STEP_LAUNCH,
-                                         .kernel = 0,
+    large_steps[0] = (struct prog_step){ .kernel = 0,
                                          .grid = parsed("min(cdiv(n, 1024), sms * resident(demo_main))"),
                                          .shared = parsed("2048"),
                                          .repeat = parsed("param(memset) - 1") };
-    large_steps[2] = (struct prog_step){
-        .kind = STEP_LAUNCH, .kernel = 1, .grid = parsed("4"), .dependent = true, .nonportable_cluster = true
-    };
+    large_steps[1] =
+        (struct prog_step){ .kernel = 1, .grid = parsed("4"), .dependent = true, .nonportable_cluster = true };
 }
 
 static struct formula_env environment(const int64_t *n, const int64_t *param)

@@ -47,7 +47,6 @@ struct machine {
     host_kernel kernel[2];
     int threads, blocks, shared, cluster;
     int temp, control; /* i32 elements */
-    bool fill_temp;    /* a step that zeroes temp first */
     bool dependent;    /* the second kernel */
 };
 
@@ -56,7 +55,7 @@ struct built {
     struct prog_case program_case;
     struct prog_kernel kernel[2];
     struct prog_buffer buffer[2];
-    struct prog_step step[3];
+    struct prog_step step[2];
     struct prog_arg arg[NARGS];
     struct prog_array input, output;
     struct prog_field field;
@@ -84,8 +83,6 @@ static void build(struct built *b, const struct machine *m)
     b->arg[ARG_FAULT] = (struct prog_arg){ .kind = ARG_VALUE, .type = TY_I32, .value = f_size(2), .name = "fault" };
     b->buffer[0] = (struct prog_buffer){ "temp", REGION_SCRATCH, f_const(4 * m->temp) };
     b->buffer[1] = (struct prog_buffer){ "control", REGION_CONTROL, f_const(4 * m->control) };
-    if (m->fill_temp)
-        b->step[b->program_case.nsteps++] = (struct prog_step){ .kind = STEP_FILL, .buffer = 0, .byte = 0 };
     for (int k = 0; k < m->nkernels; k++) {
         b->kernel[k] = (struct prog_kernel){ .name = m->name,
                                              .threads = m->threads,
@@ -93,9 +90,8 @@ static void build(struct built *b, const struct machine *m)
                                              .cluster = m->cluster,
                                              .nargs = NARGS,
                                              .arg = b->arg };
-        b->step[b->program_case.nsteps++] = (struct prog_step){
-            .kind = STEP_LAUNCH, .kernel = k, .grid = f_const(m->blocks), .dependent = m->dependent && k > 0
-        };
+        b->step[b->program_case.nsteps++] =
+            (struct prog_step){ .kernel = k, .grid = f_const(m->blocks), .dependent = m->dependent && k > 0 };
     }
     b->program_case.name = "all";
     b->program_case.nkernels = m->nkernels;

@@ -43,7 +43,7 @@ static void reduce_block(void *const *args)
     if (simt_tid() == 0)
         ST(int32_t, ARG(int32_t *, ARG_OUT), 0, "out", s);
 }
-static const struct machine BLOCK = { "reduce_block", 1, { reduce_block }, 128, 1, 16, 0, 1, 1, false, false };
+static const struct machine BLOCK = { "reduce_block", 1, { reduce_block }, 128, 1, 16, 0, 1, 1, false };
 
 /* ---- last block: 1 no barrier, 2 no release, 3 no acquire, 4 no barrier after the broadcast, 5 counter not reset,
  *      6 the release comes before the store --------------------------------------------------------------------------
@@ -81,11 +81,13 @@ static void reduce_last(void *const *args)
     if (tid == 0)
         ST(int32_t, ARG(int32_t *, ARG_OUT), 0, "out", s);
 }
-static const struct machine LAST = { "reduce_last", 1, { reduce_last }, 128, 11, 32, 0, 16, 1, false, false };
+static const struct machine LAST = { "reduce_last", 1, { reduce_last }, 128, 11, 32, 0, 16, 1, false };
 
 /* ---- look-back scan: temp = a ticket, then (flag, sum) per tile of 128, in separate words.
  *      1 relaxed store of the flag, 2 relaxed load of the flag, 3 no barrier in the block's scan, 4 no wait
  * -------------- */
+enum { SCAN_TEMP = 48 };
+
 static int32_t look_back(int32_t *state, int32_t tile, int32_t own, int fault)
 {
     const uint32_t store = fault == 1 ? ORDERED(SIMT_RELAXED) : ORDERED(SIMT_RELEASE);
@@ -100,6 +102,13 @@ static int32_t look_back(int32_t *state, int32_t tile, int32_t own, int fault)
     ST(int32_t, state + 4 * tile + 2, 0, "prefix", add(before, own));
     ST(int32_t, state + 4 * tile, store, "flag", 1);
     return before;
+}
+
+static void zero_temp(void *const *args)
+{
+    const uint32_t i = simt_block() * 128 + simt_tid();
+    if (i < SCAN_TEMP)
+        ST(int32_t, ARG(int32_t *, ARG_TEMP) + i, 0, "temp", 0);
 }
 
 static void scan_tiles(void *const *args)
@@ -125,7 +134,9 @@ static void scan_tiles(void *const *args)
     if (i < n)
         ST(int32_t, ARG(int32_t *, ARG_OUT) + i, 0, "out", s);
 }
-static const struct machine SCAN = { "scan_tiles", 1, { scan_tiles }, 128, 10, 1024, 0, 48, 1, true, false };
+static const struct machine SCAN = {
+    "scan_tiles", 2, { zero_temp, scan_tiles }, 128, 10, 1024, 0, SCAN_TEMP, 1, false
+};
 
 /* ---- cluster of 4: block r gives the sum of the elements of block r + 1.
  *      1 no barrier before reading, 2 none before ending, 3 the first one is too early
@@ -157,9 +168,7 @@ static void cluster_exchange(void *const *args)
     if (tid == 0)
         ST(int32_t, ARG(int32_t *, ARG_OUT) + simt_block(), 0, "out", s);
 }
-static const struct machine CLUSTER = {
-    "cluster_exchange", 1, { cluster_exchange }, 64, 8, 256, 4, 1, 1, false, false
-};
+static const struct machine CLUSTER = { "cluster_exchange", 1, { cluster_exchange }, 64, 8, 256, 4, 1, 1, false };
 
 /* ---- dependent launch: temp = 2 x, out = temp reversed within each block.
  *      1 the second kernel does not wait, 2 it waits too late, 3 the first lets it start early: no fault
@@ -183,8 +192,7 @@ static void dependent_second(void *const *args)
         simt_dependency_wait();
     ST(int32_t, ARG(int32_t *, ARG_OUT) + base + tid, 0, "out", v);
 }
-static const struct machine DEPENDENT = {
-    "dependent", 2, { dependent_first, dependent_second }, 64, 9, 0, 0, 9 * 64, 1, false, true
-};
+static const struct machine DEPENDENT = { "dependent", 2,   { dependent_first, dependent_second }, 64, 9, 0, 0, 9 * 64,
+                                          1,           true };
 
 #endif

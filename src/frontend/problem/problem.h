@@ -39,7 +39,7 @@ struct axis {
     bool reduced; /* in `over` (reduce) or scanned (scan) */
 };
 
-/* Switches over the modes have no default: the compiler names those that lack a new one. */
+/* Switches over the modes have no default: the compiler refuses those that lack a new one. */
 enum boundary_mode {
 #define BOUNDARY(id, name, what) BOUND_##id,
 #include "boundary.def"

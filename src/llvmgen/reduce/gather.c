@@ -11,11 +11,8 @@
  * of earlier launches bear other tags (shared/ticket.h), so nothing has to be cleared.  The gatherer waits only for blocks
  * that took a ticket before it, which run or have ended: nothing is assumed about the order of scheduling.
  */
-#include "llvmgen/shared/ticket.h"
 #include "llvmgen/shared/tile_state.h"
 #include "llvmgen/builder/kb_target.h"
-
-static const struct tickets tickets = { "words", 32 /* for any grid */ };
 
 /* In thread 0: begin the next launch, and let the block know its ticket and tag; the barrier of its own
  * combination makes them visible. */
@@ -25,67 +22,13 @@ static kb_ptr post(struct gen *g, kb_var ticket_word)
     const kb_ptr turn = kb_shared_v(k, TY_U32, 2, "turn");
     kb_if(k, kb_thread0(k)) {
         const kb_val word = kb_get(k, ticket_word);
-        kb_store(k, turn, 0, ticket_number(g, &tickets, word));
-        kb_store(k, turn, 1, ticket_tag(g, &tickets, word));
-        ticket_last_begins_next(g, &tickets, word, kb_blocks(k));
+        kb_store(k, turn, 0, ticket_number(g, &word_tickets, word));
+        kb_store(k, turn, 1, ticket_tag(g, &word_tickets, word));
+        ticket_last_begins_next(g, &word_tickets, word, kb_blocks(k));
     }
     if (kb_threads(k) == KB_WARP)
         kb_warp_sync(k); /* one warp combines without a barrier */
     return turn;
-}
-
-/* ---- words ------------------------------------------------------------------------------------------------------- */
-
-kb_ptr words_slot(struct gen *g, int spare, kb_val slot)
-{
-    kb *k = g->k;
-    const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + state_words(g->p, NULL));
-    return kb_advance(k, gen_buffer(g, "words", TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
-}
-
-void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag)
-{
-    const kb_ptr words = words_slot(g, spare, slot);
-    kb_val word[STATE_WORDS_MAX];
-    state_pack(g, total, word);
-    for (int w = 0; w < state_words(g->p, NULL); w++)
-        kb_store_relaxed(g->k, words, spare + w, state_word(g, word[w], tag));
-}
-
-struct slots {
-    int spare;
-    kb_val tag;
-};
-
-/* One thread: wait until all words of a slot bear the tag. */
-static kb_tup collect(struct gen *g, const void *what, kb_val slot)
-{
-    kb *k = g->k;
-    const struct slots *s = what;
-    const kb_ptr words = words_slot(g, s->spare, slot);
-    const int n = state_words(g->p, NULL);
-    kb_var seen[STATE_WORDS_MAX];
-    kb_val word[STATE_WORDS_MAX];
-    for (int w = 0; w < n; w++)
-        seen[w] = kb_var_new(k, kb_imm(k, TY_U32, 0), "word");
-    kb_loop(k) {
-        kb_val all = kb_true(k);
-        for (int w = 0; w < n; w++) {
-            const kb_val x = kb_load_relaxed(k, words, s->spare + w);
-            kb_set(k, seen[w], kb_cast(k, kb_shr(k, x, 32), TY_U32));
-            all = kb_and(k, all, kb_eq(k, kb_cast(k, x, TY_U32), s->tag));
-        }
-        kb_break_if(k, all);
-        kb_backoff(k, BACKOFF_NANOSECONDS);
-    }
-    for (int w = 0; w < n; w++)
-        word[w] = kb_get(k, seen[w]);
-    return state_unpack(g, word);
-}
-
-kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag)
-{
-    return block_gather(g, first, valid, collect, &(struct slots){ spare, tag });
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
@@ -106,7 +49,7 @@ static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, 
     const kb_val ticket = kb_assume_uniform(kb_load(k, turn, 0), KB_UNI_BLOCK);
     const kb_val tag = kb_assume_uniform(kb_load(k, turn, 1), KB_UNI_BLOCK);
     kb_if(k, kb_thread0(k)) {
-        words_publish(g, 0, total, block, tag);
+        words_publish(g, place_in_slot(g, 0, block), total, tag);
     }
     kb_if(k, kb_eq(k, kb_cast(k, ticket, TY_I32), kb_sub(k, blocks, 1))) {
         const kb_val valid = g->padded || !state_commutative(g->p) ? blocks : tiles_valid_blocks(g, blocks);
@@ -125,7 +68,7 @@ void emit_reduce_gather(struct gen *g)
     if (gen_tunable(g, TN_PDL) && state_commutative(g->p))
         tiles_prefetch(g, block);
     gen_wait_for_predecessor(g);
-    const kb_var ticket_word = ticket_take_early(g, &tickets);
+    const kb_var ticket_word = ticket_take_early(g, &word_tickets);
     struct valid_items f;
     const kb_tup x =
         state_commutative(g->p) ? tiles_reduce(g, block, blocks, &f) : windows_reduce(g, block, blocks, &f);

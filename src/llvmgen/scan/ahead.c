@@ -35,6 +35,50 @@ void scan_ahead_new(struct gen *g, struct scan_ahead *a)
     a->ends = kb_var_new(k, kb_false(k), "ends");
 }
 
+/* Words of one number lie side by side for a window, first those that are their lane's first ones. */
+static struct place place_in_window(struct gen *g, int each, kb_val first, kb_val lane, kb_val i)
+{
+    kb *k = g->k;
+    const kb_val base = kb_mul(k, kb_cast(k, first, TY_I64), fields_words(g->field, g->nfields, NULL));
+    const kb_val inside = kb_add(k, kb_mul(k, i, KB_WARP), lane);
+    return place_at(g, kb_add(k, base, kb_cast(k, inside, TY_I64)), kb_imm(k, TY_I64, KB_WARP * each));
+}
+
+/* A total with a cut is a prefix already. */
+void total_publish(struct gen *g, struct ticket t, int each, struct run total)
+{
+    kb *k = g->k;
+    if (scan_own_tiles(g->p)) {
+        tile_publish(g, t, total.x, kb_false(k));
+        return;
+    }
+    LET(inside, kb_rem(k, t.tile, KB_WARP * each));
+    const struct place p =
+        place_in_window(g, each, kb_sub(k, t.tile, inside), kb_div(k, inside, each), kb_rem(k, inside, each));
+    state_publish(g, t, p, total.x, total.cut);
+}
+
+/* All lanes: the words of the lane's tile i in the window that begins at tile `first`, of whose tiles the first `count`
+ * matter (at least one). */
+static void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word)
+{
+    kb *k = g->k;
+    if (scan_own_tiles(g->p)) {
+        const kb_val own = kb_add(k, kb_mul(k, kb_lane(k), each), i);
+        state_load(g, place_of_tile(g, kb_add(k, first, kb_min(k, own, kb_sub(k, count, 1)))), word);
+    } else {
+        state_load(g, place_in_window(g, each, first, kb_lane(k), kb_imm(k, TY_I32, i)), word);
+    }
+}
+
+/* Has the tile published its total (bool)?  Then *x is it. */
+static kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x)
+{
+    const struct published s = state_of_words(g, t, word);
+    *x = run_of(g, s.x, scan_marked(g->p) ? kb_eq(g->k, s.kind, TILE_PREFIX) : kb_false(g->k));
+    return s.there;
+}
+
 /* Have all tiles after the last cut published? */
 static kb_val enough(struct scan_ahead *a, kb_val lane_is_there, kb_val lane_cuts)
 {

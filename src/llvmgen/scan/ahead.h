@@ -4,9 +4,14 @@
 #ifndef PTXGEN_SCAN_AHEAD_H
 #define PTXGEN_SCAN_AHEAD_H
 
+#include "llvmgen/scan/scan_gen.h"
 #include "llvmgen/shared/tile_state.h"
 
-/* Tiles publish by total_publish(…, each, …). */
+/* One thread publishes the total of its tile for blocks that read the totals of many tiles, in windows of KB_WARP * `each`
+ * tiles, `each` consecutive ones per lane, whose words lie so that the lanes of a warp read neighbouring ones; buffer
+ * "states" has whole windows.  Windows of rows begin with any tile, so there they lie by the tiles' numbers. */
+void total_publish(struct gen *g, struct ticket t, int each, struct run total);
+
 struct scan_ahead {
     struct gen *g;
     int each, window;     /* tiles of a lane and of a window */

@@ -142,6 +142,13 @@ static void part_totals(const struct part *p, kb_tup *total)
 
 /* ---- the upsweep ------------------------------------------------------------------------------------------------- */
 
+/* The words of a state lie side by side; states have numbers (i64). */
+static struct place words_at(struct gen *g, kb_val number)
+{
+    const kb_val at = kb_mul(g->k, number, fields_words(g->field, g->nfields, NULL));
+    return place_at(g, at, kb_imm(g->k, TY_I64, 1));
+}
+
 void columns_combine(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp)
 {
     struct gen *g = r->g;
@@ -183,7 +190,7 @@ void columns_publish(const struct scan_ring *r, const struct scan_ring_tile *t, 
             const kb_val number = kb_add(k, first, kb_cast(k, column, TY_I64));
             if (r->looks)
                 kb_store(k, r->total, place_of(g, &s, t->stage, v), total);
-            state_publish(g, t->ticket, number, total, r->looks ? kb_eq(k, t->index, 0) : kb_false(k));
+            state_publish(g, t->ticket, words_at(g, number), total, r->looks ? kb_eq(k, t->index, 0) : kb_false(k));
         }
     }
     /* Look-back waits for the totals, and `scanned` waits for look-back. */
@@ -211,7 +218,7 @@ static void load_window(struct gen *g, const struct shape *s, kb_val first, kb_v
         const kb_val begin = kb_mul(k, kb_cast(k, tile, TY_I64), kb_cast(k, s->columns, TY_I64));
         for (int v = 0; v < s->v; v++) {
             const kb_val column = kb_add(k, kb_mul(k, s->column, s->v), v);
-            state_words_load(g, kb_add(k, begin, kb_cast(k, column, TY_I64)), word[i][v]);
+            state_load(g, words_at(g, kb_add(k, begin, kb_cast(k, column, TY_I64))), word[i][v]);
         }
     }
 }
@@ -233,9 +240,9 @@ static void window_totals(struct gen *g, const struct shape *s, struct ticket t,
         load_window(g, s, first, own, count, word);
         for (int i = 0; i < EACH; i++)
             for (int v = 0; v < s->v; v++) {
-                struct run seen_now;
-                all = kb_and(k, all, totals_read(g, t, word[i][v], &seen_now));
-                kb_set(k, seen[i][v], seen_now.x);
+                const struct published of = state_of_words(g, t, word[i][v]);
+                all = kb_and(k, all, of.there);
+                kb_set(k, seen[i][v], of.x);
             }
         kb_break_if(k, all);
         kb_backoff(k, 0);
@@ -320,11 +327,11 @@ static kb_tup glance(struct gen *g, const struct scan_ring_tile *t, const struct
         kb_tup x = { 0 };
         for (int i = 0; i < n; i++) { /* the first tile stands for those before it: it has a prefix */
             const kb_val tile = kb_max(k, kb_sub(k, t->ticket.tile, kb_add(k, back, i)), 0);
-            state_words_load(g, number_of(g, s, tile, column), word[i]);
+            state_load(g, words_at(g, number_of(g, s, tile, column)), word[i]);
         }
         for (int i = 0; i < n; i++) {
-            const struct published of = tile_state_of_words(g, t->ticket, word[i]);
-            const kb_val prefix = published_prefix(g, &of);
+            const struct published of = state_of_words(g, t->ticket, word[i]);
+            const kb_val prefix = kb_eq(g->k, of.kind, TILE_PREFIX);
             missing = kb_or(k, missing, kb_not(k, kb_or(k, end, of.there)));
             x = i ? kb_select(k, end, x, state_combine(g, of.x, x)) : of.x;
             end = kb_or(k, end, prefix);
@@ -390,7 +397,8 @@ void columns_before(const struct scan_ring *r, const struct scan_ring_tile *t)
         const kb_val at = kb_add(k, kb_mul(k, t->stage, s.states), kb_lane(k));
         kb_if(k, kb_gt(k, t->index, 0)) {
             const kb_tup upto = state_combine(g, before, kb_load(k, r->total, at));
-            state_publish(g, t->ticket, number_of(g, &s, t->ticket.tile, kb_lane(k)), upto, kb_true(k));
+            const kb_val number = number_of(g, &s, t->ticket.tile, kb_lane(k));
+            state_publish(g, t->ticket, words_at(g, number), upto, kb_true(k));
         }
         kb_store(k, r->prefix, at, before);
     }

@@ -16,6 +16,7 @@
  * A reversed scan takes its tiles from the end of memory; inside a stage elements stand in the order of memory.
  */
 #include "ring.h"
+#include "ahead.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #define PTXGEN_SCAN_TILE_H
 
 #include "llvmgen/shared/tile_state.h"
+#include "scan_gen.h"
 
 struct tile {
     kb_val number;    /* i32, block-uniform */

@@ -10,7 +10,7 @@
  */
 #include "seg_gen.h"
 #include "llvmgen/shared/last_block.h"
-#include "llvmgen/shared/ticket.h"
+#include "llvmgen/shared/tile_state.h"
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
@@ -70,8 +70,6 @@ static void emit_one(struct gen *g)
 
 /* ---- several blocks per segment ---------------------------------------------------------------------------------- */
 
-static const struct tickets tickets = { "words", 32 /* for any grid */ };
-
 /* What thread 0 has taken: a ticket of the segment, and one of the launch. */
 struct taken {
     kb_var ticket, launch; /* u32, u64 */
@@ -80,11 +78,12 @@ struct taken {
 static struct taken take_tickets(struct gen *g, kb_val segment, kb_val parts)
 {
     kb *k = g->k;
-    struct taken d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), ticket_take_early(g, &tickets) };
+    struct taken d = { kb_var_new(k, kb_imm(k, TY_U32, 0), "ticket"), ticket_take_early(g, &word_tickets) };
     kb_if(k, kb_thread0(k)) {
-        kb_ptr counter = words_slot(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts));
+        kb_ptr counter = place_in_slot(g, SEGMENTS_TICKET_WORDS, kb_mul(k, segment, parts)).words;
         counter.ty = TY_U32;
-        kb_set(k, d.ticket, finish_ticket(g, counter, kb_imm(k, TY_I32, 0), parts).ticket);
+        const struct count count = { counter, kb_imm(k, TY_I32, 0), parts, .launch = NULL };
+        kb_set(k, d.ticket, finish_ticket(g, &count).ticket);
     }
     return d;
 }
@@ -96,9 +95,9 @@ static kb_val publish(struct gen *g, const struct taken *d, kb_tup total, kb_val
     const kb_ptr shown = kb_shared_v(k, TY_U32, 2, "turn");
     kb_if(k, kb_thread0(k)) {
         const kb_val ticket_word = kb_get(k, d->launch);
-        LET(own, ticket_tag(g, &tickets, ticket_word));
-        words_publish(g, SEGMENTS_TICKET_WORDS, total, kb_block(k), own);
-        ticket_last_begins_next(g, &tickets, ticket_word, kb_blocks(k));
+        LET(own, ticket_tag(g, &word_tickets, ticket_word));
+        words_publish(g, place_in_slot(g, SEGMENTS_TICKET_WORDS, kb_block(k)), total, own);
+        ticket_last_begins_next(g, &word_tickets, ticket_word, kb_blocks(k));
         kb_store(k, shown, 0, kb_get(k, d->ticket));
         kb_store(k, shown, 1, own);
     }

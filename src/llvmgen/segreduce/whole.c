@@ -23,7 +23,6 @@
  */
 #include "seg_gen.h"
 #include "llvmgen/shared/last_block.h"
-#include "llvmgen/shared/ticket.h"
 
 enum {
     WARP_ROUNDS = 8, /* of loads: what a segment that a warp takes has at most */
@@ -60,24 +59,6 @@ static kb_val last_tile(struct cut *c, kb_val end) { return tile_of(c, kb_sub(c-
 
 /* ---- parts of segments that are not whole ------------------------------------------------------------------------ */
 
-/* One of the `parts` of a segment that are counted in `slot`. */
-struct part {
-    kb_val ticket_word, slot, parts;
-};
-
-/* The count is of this launch: the first part of it raises the word to zero parts. */
-static struct finish take_of_part(struct gen *g, const void *what)
-{
-    kb *k = g->k;
-    const struct part *p = what;
-    const kb_ptr count = gen_buffer(g, "count", TY_U64);
-    const kb_val tag = kb_shl(k, kb_add(k, ticket_launch(g, &tickets, p->ticket_word), 1), COUNT_BITS);
-    if (kb_point(k, "count of this launch"))
-        kb_atomic(k, KB_RMW_MAX, count, p->slot, tag);
-    LET(before, kb_atomic(k, KB_RMW_ADD, count, p->slot, kb_imm(k, TY_U64, 1)));
-    return (struct finish){ before, kb_add(k, tag, kb_cast(k, kb_sub(k, p->parts, 1), TY_U64)) };
-}
-
 /* The part of segment `number` in tile `tile`, both the same for the block; it arrives as a whole.  After a barrier in
  * here no thread reads the totals of warps any more. */
 static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val tile)
@@ -95,7 +76,7 @@ static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val t
     kb_if(k, kb_thread0(k)) {
         kb_store(k, gen_partials(g), tile, total);
     }
-    kb_if(k, last_to_finish(c->g, take_of_part, &(struct part){ ticket_word, slot, parts })) {
+    kb_if(k, last_to_finish(g, &(struct count){ gen_buffer(g, "count", TY_U64), slot, parts, &tickets, ticket_word })) {
         const kb_tup all = reduce_partials(g, slot, parts);
         kb_if(k, kb_thread0(k)) {
             segment_store(g, &seg, all);
@@ -293,7 +274,7 @@ enum queue_word {
     TAKEN,  /* parts */
     QUEUE_WORDS = SEGMENTS_QUEUE_WORDS
 };
-enum { LOOKED_BIT = 32, POLLS = 200, POLL_NANOSECONDS = 50 };
+enum { LOOKED_BIT = 32, POLLS = 200 };
 
 /* Thread 0: where the words of this launch begin, or those of the next one. */
 static kb_val queue_words(struct cut *c, kb_val ticket_word, int ahead)

@@ -152,7 +152,7 @@ static void glance(struct gen *g, const struct shared *m, const struct strip_til
                 const kb_val from = kb_sub(k, t->index, kb_min(k, kb_add(k, back, i), t->index));
                 const struct ticket at = state_of(g, m, t, from, epoch);
                 s[i] = tile_state_read(g, at, at.tile);
-                prefix[i] = published_prefix(g, &s[i]);
+                prefix[i] = kb_eq(g->k, s[i].kind, TILE_PREFIX);
                 all = kb_and(k, all, s[i].there);
             }
             kb_set(k, x, s[0].x);

@@ -164,9 +164,9 @@ kb_tup block_gather(struct gen *g, kb_val first, kb_val count, load_state *load,
  * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads valid. The whole block arrives. */
 kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);
 
-/* The back-off: nanoseconds that a thread sleeps when a word of another block is not there yet.  Not measured against
- * other values. */
-enum { BACKOFF_NANOSECONDS = 20 };
+/* The back-off: nanoseconds that a thread sleeps when a word of another block is not there yet, and where it polls no
+ * more than a number of times.  Not measured against other values. */
+enum { BACKOFF_NANOSECONDS = 20, POLL_NANOSECONDS = 50 };
 
 /* ---- searches by a warp (search.c) ------------------------------------------------------------------------------- */
 /* The first place in [first, end) for which `before` does not hold, or `end`, i64; `before` holds for all places in front
@@ -207,16 +207,6 @@ kb_tup take_accumulated(struct gen *g, kb_ptr words);
 kb_val is_last_block(struct gen *g, kb_tup total, kb_val block, kb_val blocks);
 /* The whole block arrives.  Thread 0 gets `valid` partials from number `first` on, combined in order. */
 kb_tup reduce_partials(struct gen *g, kb_val first, kb_val valid);
-
-/* ---- totals in words that carry their own validity (reduce/gather.c) ------------------------- */
-/* Buffer "words", control memory: first a cache line with the word of the tickets, then the slots.  A slot has `spare`
- * words of the caller, then 8 bytes for each 32-bit word of the state. */
-kb_ptr words_slot(struct gen *g, int spare, kb_val slot);
-/* One thread: publish a total with the tag of the launch, u32, which no earlier word has. */
-void words_publish(struct gen *g, int spare, kb_tup total, kb_val slot, kb_val tag);
-/* The whole block arrives.  Thread 0 gets the totals of `valid` slots from `first` on, combined in order; waits for those
- * that running blocks have not published yet. */
-kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag);
 
 /* ---- one thread's or warp's share (reduce/tiles.c, reduce/windows.c) --------------------------------------------- */
 /* Each thread gets the total of its elements, tiles round-robin over the blocks; *threads: the threads of the block that

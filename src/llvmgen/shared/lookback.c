@@ -42,7 +42,7 @@ static struct lane_tiles poll_tiles(struct gen *g, struct ticket t, kb_val tile,
             }
         }
         r.missing = kb_or(k, r.missing, kb_and(k, open, kb_not(k, s[i].there)));
-        r.found = kb_or(k, r.found, kb_and(k, open, kb_and(k, s[i].there, published_prefix(g, &s[i]))));
+        r.found = kb_or(k, r.found, kb_and(k, open, kb_and(k, s[i].there, kb_eq(g->k, s[i].kind, TILE_PREFIX))));
     }
     return r;
 }

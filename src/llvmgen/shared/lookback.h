@@ -3,6 +3,7 @@
 #ifndef PTXGEN_LOOKBACK_H
 #define PTXGEN_LOOKBACK_H
 
+#include "llvmgen/scan/scan_gen.h"
 #include "llvmgen/shared/tile_state.h"
 
 /* One whole warp arrives, with the same arguments in all lanes.  Publishes the tile's total; all lanes get the exclusive

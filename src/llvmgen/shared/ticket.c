@@ -6,8 +6,7 @@ static kb_ptr counter(struct gen *g, const struct tickets *l) { return gen_buffe
 
 kb_val ticket_take(struct gen *g, const struct tickets *l)
 {
-    kb *k = g->k;
-    return kb_atomic(k, KB_RMW_ADD, counter(g, l), 0, kb_imm(k, TY_U64, 1));
+    return kb_atomic(g->k, KB_RMW_ADD, counter(g, l), 0, kb_imm(g->k, TY_U64, 1));
 }
 
 kb_var ticket_take_early(struct gen *g, const struct tickets *l)

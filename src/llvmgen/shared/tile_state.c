@@ -19,34 +19,39 @@
  */
 #include "tile_state.h"
 
+enum { STATE_WORDS_MAX = 2 * KB_TUP_MAX };
+
 /* ---- tickets of tiles -------------------------------------------------------------------------------------------- */
 
-const struct tickets tile_tickets = { "states", 32 };
+const struct tickets tile_tickets = { "states", 32 }, word_tickets = { "words", 32 /* for any grid */ };
 
-struct ticket ticket_take_tile(struct gen *g, kb_val tiles)
+/* The word of a ticket that thread 0 takes.  tiles: the last ticket of so many begins the next epoch; or NULL. */
+static kb_val take_for_all(struct gen *g, kb_ptr slot, const kb_val *tiles)
 {
     kb *k = g->k;
-    const kb_ptr slot = ticket_slot(g);
     kb_if(k, kb_thread0(k)) {
         const kb_val word = ticket_take(g, &tile_tickets);
         ticket_share(g, slot, word);
-        ticket_last_begins_next(g, &tile_tickets, word, tiles);
+        if (tiles)
+            ticket_last_begins_next(g, &tile_tickets, word, *tiles);
     }
     kb_barrier(k);
-    const kb_val word = ticket_shared(g, slot);
-    return (struct ticket){ kb_name(kb_cast(k, word, TY_I32), "tile"),
-                            kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
+    return ticket_shared(g, slot);
+}
+
+static kb_val epoch_of(kb *k, kb_val word) { return kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch"); }
+
+struct ticket ticket_take_tile(struct gen *g, kb_val tiles)
+{
+    const kb_val word = take_for_all(g, ticket_slot(g), &tiles);
+    const kb_val tile = kb_name(kb_cast(g->k, word, TY_I32), "tile");
+    return (struct ticket){ tile, epoch_of(g->k, word) };
 }
 
 kb_val ticket_take_first(struct gen *g, kb_ptr slot)
 {
-    kb *k = g->k;
-    kb_if(k, kb_thread0(k)) {
-        ticket_share(g, slot, ticket_take(g, &tile_tickets));
-    }
-    kb_barrier(k);
-    const kb_val word = ticket_shared(g, slot);
-    kb_barrier(k); /* all have read it */
+    const kb_val word = take_for_all(g, slot, NULL);
+    kb_barrier(g->k); /* all have read it */
     return word;
 }
 
@@ -54,9 +59,8 @@ kb_val ticket_fetch(struct gen *g) { return kb_load_relaxed(g->k, gen_buffer(g, 
 
 struct ticket ticket_of_block(struct gen *g, kb_val fetched)
 {
-    kb *k = g->k;
-    const kb_val word = kb_shfl_idx(k, fetched, 0);
-    return (struct ticket){ kb_block(k), kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch") };
+    const kb_val word = kb_shfl_idx(g->k, fetched, 0), block = kb_block(g->k);
+    return (struct ticket){ block, epoch_of(g->k, word) };
 }
 
 void ticket_next_epoch(struct gen *g, struct ticket t)
@@ -78,7 +82,8 @@ void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles)
 /* Of the types that states have in this kernel: in some, counters are narrow. */
 static int words_of(const struct gen *g, int *offset) { return fields_words(g->field, g->nfields, offset); }
 
-void state_pack(struct gen *g, kb_tup x, kb_val *word)
+/* A state as words of 32 bits, words_of() them, and back. */
+static void state_pack(struct gen *g, kb_tup x, kb_val *word)
 {
     kb *k = g->k;
     int offset[KB_TUP_MAX];
@@ -94,7 +99,7 @@ void state_pack(struct gen *g, kb_tup x, kb_val *word)
     }
 }
 
-kb_tup state_unpack(struct gen *g, const kb_val *word)
+static kb_tup state_unpack(struct gen *g, const kb_val *word)
 {
     kb *k = g->k;
     int offset[KB_TUP_MAX];
@@ -113,38 +118,28 @@ kb_tup state_unpack(struct gen *g, const kb_val *word)
     return x;
 }
 
-kb_val state_word(struct gen *g, kb_val value, kb_val tag)
+struct place place_at(struct gen *g, kb_val at, kb_val apart)
 {
-    kb *k = g->k;
-    const kb_val high = kb_shl(k, kb_cast(k, value, TY_U64), 32);
-    return kb_or(k, high, kb_cast(k, tag, TY_U64));
+    return (struct place){ gen_buffer(g, "states", TY_U64), LAUNCH_LINE_BYTES / 8, at, apart };
 }
 
-/* Where the words of a tile are: the first at states[at], the others so far apart (i64). */
-struct place {
-    kb_val at, apart;
-};
-
-/* Words of one number lie side by side for all tiles. */
-static struct place place_of(struct gen *g, kb_val tile)
+struct place place_of_tile(struct gen *g, kb_val tile)
 {
-    return (struct place){ tile, kb_cast(g->k, gen_value(g, "tiles"), TY_I64) };
+    return place_at(g, tile, kb_cast(g->k, gen_value(g, "tiles"), TY_I64));
 }
 
-/* Words of one number lie side by side for a window, first those that are their lane's first ones. */
-static struct place place_in_window(struct gen *g, int each, kb_val first, kb_val lane, kb_val i)
+struct place place_in_slot(struct gen *g, int spare, kb_val slot)
 {
     kb *k = g->k;
-    const kb_val base = kb_mul(k, kb_cast(k, first, TY_I64), words_of(g, NULL));
-    const kb_val inside = kb_add(k, kb_mul(k, i, KB_WARP), lane);
-    return (struct place){ kb_add(k, base, kb_cast(k, inside, TY_I64)), kb_imm(k, TY_I64, KB_WARP * each) };
+    const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + words_of(g, NULL));
+    const kb_ptr words = kb_advance(k, gen_buffer(g, "words", TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
+    return (struct place){ words, 0, kb_imm(k, TY_I64, spare), kb_imm(k, TY_I64, 1) };
 }
 
 static kb_ptr word_place(struct gen *g, struct place p, int w)
 {
-    const kb_ptr states =
-        kb_advance(g->k, gen_buffer(g, "states", TY_U64), kb_imm(g->k, TY_I64, SCAN_COUNTER_BYTES / 8));
-    return w ? kb_advance(g->k, states, kb_mul(g->k, p.apart, w)) : states;
+    const kb_ptr words = p.skip ? kb_advance(g->k, p.words, kb_imm(g->k, TY_I64, p.skip)) : p.words;
+    return w ? kb_advance(g->k, words, kb_mul(g->k, p.apart, w)) : words;
 }
 
 static kb_val tag_of(struct gen *g, struct ticket t, int kind)
@@ -152,25 +147,30 @@ static kb_val tag_of(struct gen *g, struct ticket t, int kind)
     return kb_add(g->k, kb_add(g->k, t.epoch, t.epoch), 2 + kind);
 }
 
-/* One lane. */
-static void publish(struct gen *g, struct place p, kb_tup x, kb_val prefix, struct ticket t)
+void words_publish(struct gen *g, struct place p, kb_tup total, kb_val tag)
 {
     kb *k = g->k;
-    const kb_val tag = kb_select(k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL));
-    kb_val word[STATE_WORDS_MAX];
-    const int n = words_of(g, NULL);
-    state_pack(g, x, word);
-    for (int w = 0; w < n; w++)
-        kb_store_relaxed(k, word_place(g, p, w), p.at, state_word(g, word[w], tag));
+    kb_val value[STATE_WORDS_MAX];
+    state_pack(g, total, value);
+    for (int w = 0; w < words_of(g, NULL); w++) {
+        const kb_val high = kb_shl(k, kb_cast(k, value[w], TY_U64), 32);
+        const kb_val word = kb_or(k, high, kb_cast(k, tag, TY_U64));
+        kb_store_relaxed(k, word_place(g, p, w), p.at, word);
+    }
 }
 
-static void load_words(struct gen *g, struct place p, kb_val *word /* u64 */)
+void state_publish(struct gen *g, struct ticket t, struct place p, kb_tup x, kb_val prefix)
+{
+    words_publish(g, p, x, kb_select(g->k, prefix, tag_of(g, t, TILE_PREFIX), tag_of(g, t, TILE_TOTAL)));
+}
+
+void state_load(struct gen *g, struct place p, kb_val *word)
 {
     for (int w = 0; w < words_of(g, NULL); w++)
         word[w] = kb_load_relaxed(g->k, word_place(g, p, w), p.at);
 }
 
-struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_val *word)
+struct published state_of_words(struct gen *g, struct ticket t, const kb_val *word)
 {
     kb *k = g->k;
     kb_val value[STATE_WORDS_MAX];
@@ -179,12 +179,9 @@ struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_va
     for (int w = 0; w < n; w++) {
         const kb_val tag = kb_cast(k, word[w], TY_U32);
         value[w] = kb_cast(k, kb_shr(k, word[w], 32), TY_U32);
-        if (w == 0) {
-            s.kind = kb_sub(k, tag, tag_of(g, t, TILE_TOTAL));
-            s.there = kb_le(k, s.kind, TILE_PREFIX);
-        } else {
-            s.there = kb_and(k, s.there, kb_eq(k, kb_sub(k, tag, tag_of(g, t, TILE_TOTAL)), s.kind));
-        }
+        const kb_val kind = kb_sub(k, tag, tag_of(g, t, TILE_TOTAL));
+        s.there = w ? kb_and(k, s.there, kb_eq(k, kind, s.kind)) : kb_le(k, kind, TILE_PREFIX);
+        s.kind = w ? s.kind : kind;
     }
     s.x = state_unpack(g, value);
     return s;
@@ -193,15 +190,15 @@ struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_va
 struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile)
 {
     kb_val word[STATE_WORDS_MAX];
-    load_words(g, place_of(g, tile), word);
-    return tile_state_of_words(g, t, word);
+    state_load(g, place_of_tile(g, tile), word);
+    return state_of_words(g, t, word);
 }
 
 /* ---- of one tile ------------------------------------------------------------------------------------------------- */
 
 void tile_publish(struct gen *g, struct ticket t, kb_tup x, kb_val prefix)
 {
-    publish(g, place_of(g, t.tile), x, prefix, t);
+    state_publish(g, t, place_of_tile(g, t.tile), x, prefix);
 }
 
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
@@ -217,50 +214,40 @@ kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile)
     return kb_get(k, x);
 }
 
-/* ---- in windows -------------------------------------------------------------------------------------------------- */
+/* ---- in slots of blocks ------------------------------------------------------------------------------------------ */
 
-/* A total with a cut is a prefix already. */
-void total_publish(struct gen *g, struct ticket t, int each, struct run total)
+struct slots {
+    int spare;
+    kb_val tag;
+};
+
+/* One thread: wait until all words of a slot bear the tag. */
+static kb_tup collect(struct gen *g, const void *what, kb_val slot)
 {
     kb *k = g->k;
-    if (scan_own_tiles(g->p)) {
-        tile_publish(g, t, total.x, kb_false(k));
-        return;
+    const struct slots *s = what;
+    const struct place p = place_in_slot(g, s->spare, slot);
+    const int n = words_of(g, NULL);
+    kb_var seen[STATE_WORDS_MAX];
+    kb_val value[STATE_WORDS_MAX];
+    for (int w = 0; w < n; w++)
+        seen[w] = kb_var_new(k, kb_imm(k, TY_U32, 0), "word");
+    kb_loop(k) {
+        kb_val all = kb_true(k);
+        for (int w = 0; w < n; w++) {
+            const kb_val word = kb_load_relaxed(k, word_place(g, p, w), p.at);
+            kb_set(k, seen[w], kb_cast(k, kb_shr(k, word, 32), TY_U32));
+            all = kb_and(k, all, kb_eq(k, kb_cast(k, word, TY_U32), s->tag));
+        }
+        kb_break_if(k, all);
+        kb_backoff(k, BACKOFF_NANOSECONDS);
     }
-    LET(inside, kb_rem(k, t.tile, KB_WARP * each));
-    const struct place p =
-        place_in_window(g, each, kb_sub(k, t.tile, inside), kb_div(k, inside, each), kb_rem(k, inside, each));
-    publish(g, p, total.x, total.cut, t);
+    for (int w = 0; w < n; w++)
+        value[w] = kb_get(k, seen[w]);
+    return state_unpack(g, value);
 }
 
-void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word)
+kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag)
 {
-    kb *k = g->k;
-    if (scan_own_tiles(g->p)) {
-        const kb_val own = kb_add(k, kb_mul(k, kb_lane(k), each), i);
-        load_words(g, place_of(g, kb_add(k, first, kb_min(k, own, kb_sub(k, count, 1)))), word);
-    } else {
-        load_words(g, place_in_window(g, each, first, kb_lane(k), kb_imm(k, TY_I32, i)), word);
-    }
+    return block_gather(g, first, valid, collect, &(struct slots){ spare, tag });
 }
-
-kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x)
-{
-    const struct published s = tile_state_of_words(g, t, word);
-    *x = run_of(g, s.x, scan_marked(g->p) ? published_prefix(g, &s) : kb_false(g->k));
-    return s.there;
-}
-
-/* Words of a state lie side by side. */
-static struct place place_of_number(struct gen *g, kb_val number)
-{
-    kb *k = g->k;
-    return (struct place){ kb_mul(k, number, words_of(g, NULL)), kb_imm(k, TY_I64, 1) };
-}
-
-void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix)
-{
-    publish(g, place_of_number(g, number), x, prefix, t);
-}
-
-void state_words_load(struct gen *g, kb_val number, kb_val *word) { load_words(g, place_of_number(g, number), word); }

@@ -6,10 +6,9 @@
 #ifndef PTXGEN_TILE_STATE_H
 #define PTXGEN_TILE_STATE_H
 
-#include "llvmgen/scan/scan_gen.h"
 #include "llvmgen/shared/ticket.h"
 
-extern const struct tickets tile_tickets;
+extern const struct tickets tile_tickets, word_tickets; /* of buffers "states" and "words" */
 
 /* What a block learns from its ticket. */
 struct ticket {
@@ -31,11 +30,15 @@ void ticket_next_epoch(struct gen *g, struct ticket t);
  * last of all blocks, thread 0 begins the next epoch. */
 void tickets_used_up(struct gen *g, kb_val last, kb_val epoch, kb_val tiles);
 
-/* A state as words of 32 bits (state_words() of them), and back; and a published word: one of these beside its tag. */
-enum { STATE_WORDS_MAX = 2 * KB_TUP_MAX };
-void state_pack(struct gen *g, kb_tup x, kb_val *word /* u32 */);
-kb_tup state_unpack(struct gen *g, const kb_val *word);
-kb_val state_word(struct gen *g, kb_val value, kb_val tag);
+/* Where the words of a state are: the first at words[skip + at], the others so far apart (i64). */
+struct place {
+    kb_ptr words;
+    int skip;
+    kb_val at, apart;
+};
+struct place place_at(struct gen *g, kb_val at, kb_val apart);
+/* Words of one number lie side by side for all tiles. */
+struct place place_of_tile(struct gen *g, kb_val tile);
 
 /* What a tile has published. */
 enum { TILE_TOTAL, TILE_PREFIX };
@@ -44,28 +47,26 @@ struct published {
     kb_val there; /* bool: all words are of this launch, and belong together */
     kb_tup x;
 };
-struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile);
-static inline kb_val published_prefix(struct gen *g, const struct published *s)
-{
-    return kb_eq(g->k, s->kind, TILE_PREFIX);
-}
-/* One thread: publish the tile's total, or (bool) its inclusive prefix. */
+/* One thread: publish a total, or (bool) an inclusive prefix. */
+void state_publish(struct gen *g, struct ticket t, struct place p, kb_tup x, kb_val prefix);
+/* The words (u64, state_words() of them), and what they say. */
+void state_load(struct gen *g, struct place p, kb_val *word);
+struct published state_of_words(struct gen *g, struct ticket t, const kb_val *word);
+
+/* The same of tiles. */
 void tile_publish(struct gen *g, struct ticket t, kb_tup x, kb_val prefix);
+struct published tile_state_read(struct gen *g, struct ticket t, kb_val tile);
 /* Wait for the total of an earlier tile. */
 kb_tup tile_await(struct gen *g, struct ticket t, kb_val tile);
 
-/* For blocks that read the totals of many tiles: windows of KB_WARP * `each` tiles, `each` consecutive ones per lane,
- * whose words lie so that the lanes of a warp read neighbouring ones; buffer "states" has whole windows.  Windows of
- * rows begin with any tile, so there they lie by the tiles' numbers. */
-void total_publish(struct gen *g, struct ticket t, int each, struct run total);
-/* All lanes: the words (u64, state_words() of them) of the lane's tile i in the window that begins at tile
- * `first`, of whose tiles the first `count` matter (at least one); and what they say: has it published its total
- * (bool)?  Then *x is it. */
-void totals_load(struct gen *g, int each, kb_val first, kb_val count, int i, kb_val *word);
-kb_val totals_read(struct gen *g, struct ticket t, const kb_val *word, struct run *x);
-/* The same for states that have numbers (i64) of the caller's own. */
-void state_publish(struct gen *g, struct ticket t, kb_val number, kb_tup x, kb_val prefix);
-void state_words_load(struct gen *g, kb_val number, kb_val *word);
-struct published tile_state_of_words(struct gen *g, struct ticket t, const kb_val *word);
+/* For totals of blocks: buffer "words", control memory, has first a cache line with the word of the tickets, then slots.
+ * A slot has `spare` words of the caller, where `words` of its place points to, then 8 bytes for each 32-bit word of the
+ * state. */
+struct place place_in_slot(struct gen *g, int spare, kb_val slot);
+/* One thread: publish a total with the tag of the launch, u32, which no earlier word has. */
+void words_publish(struct gen *g, struct place p, kb_tup total, kb_val tag);
+/* The whole block arrives.  Thread 0 gets the totals of `valid` slots from `first` on, combined in order; waits for those
+ * that running blocks have not published yet. */
+kb_tup words_gather(struct gen *g, int spare, kb_val first, kb_val valid, kb_val tag);
 
 #endif

@@ -142,14 +142,16 @@ static void choose_items(struct plan_case *c)
 }
 
 /* A vector case, and where pointers may not share a boundary and `fallback` is asked for, a scalar case behind it; so
- * too where another case, with another tree, would take what this one leaves.  The former. */
-static struct plan_case *add_cases(struct planner *pl, const struct strategy *row, const char *variant,
+ * too where another case, with another tree, would take what this one leaves.  t: a row of tuning.def for them, or NULL.
+ * The former case. */
+static struct plan_case *add_cases(struct planner *pl, const struct strategy *row, const struct tuning *t,
                                    const char *name, struct formula guard, bool fallback)
 {
     const struct problem *p = pl->plan->problem;
     const bool fixed_tree = state_determinism(p) != DET_ANY;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
-    plan_case_variant(pl, c, variant);
+    plan_case_row(c, t);
+    plan_lighten(p, c);
     c->aligned = c->tunable[TN_VECTOR] > 1;
     reduce_usual(pl, c);
     choose_items(c);
@@ -163,7 +165,8 @@ static struct plan_case *add_cases(struct planner *pl, const struct strategy *ro
     if (!fallback && !fixed_tree)
         return c;
     struct plan_case *u = plan_case_add(pl, row, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
-    plan_case_variant(pl, u, variant);
+    plan_case_row(u, t);
+    plan_lighten(p, u);
     plan_min_blocks(pl, u); /* the bound of a row is for loads of whole vectors */
     u->aligned = false;
     u->tunable[TN_ITEMS] = c->tunable[TN_ITEMS];
@@ -185,7 +188,7 @@ static bool pinned(struct planner *pl, const struct strategy *row, const char *n
 {
     if (!plan_pinned(pl))
         return false;
-    add_cases(pl, row, "", name, (struct formula){ 0 }, true);
+    add_cases(pl, row, NULL, name, (struct formula){ 0 }, true);
     return true;
 }
 
@@ -200,9 +203,10 @@ static void add_cluster(struct planner *pl, const struct strategy *row)
         !reduce_clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
         return;
     const char *variant = !strcmp(tuning_variant(p), "several") ? "several cluster" : "cluster";
+    const struct tuning *t = tuning_lookup(row->name, variant, pl->plan->device.sm);
     const struct formula n = access_count(p);
     const struct formula above = f_le(f_const(REDUCE_BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
-    add_cases(pl, row, variant, "medium", f_and(above, below), false);
+    add_cases(pl, row, t, "medium", f_and(above, below), false);
 }
 
 void reduce_block_plan(struct planner *pl, const struct strategy *row)
@@ -216,9 +220,9 @@ void reduce_block_plan(struct planner *pl, const struct strategy *row)
     const bool two = state_commutative(p) && hi > SHORT_LIMIT; /* with more threads above that */
     const int first = two ? SHORT_LIMIT : REDUCE_BLOCK_LIMIT;
     if (lo <= first)
-        add_cases(pl, row, "", "small", hi <= first ? always : f_le(n, f_const(first)), false);
+        add_cases(pl, row, NULL, "small", hi <= first ? always : f_le(n, f_const(first)), false);
     if (two && lo <= REDUCE_BLOCK_LIMIT)
-        add_cases(pl, row, "long", "small_wide",
+        add_cases(pl, row, tuning_lookup(row->name, "long", pl->plan->device.sm), "small_wide",
                   hi <= REDUCE_BLOCK_LIMIT ? always : f_le(n, f_const(REDUCE_BLOCK_LIMIT)), false);
     add_cluster(pl, row);
 }
@@ -229,7 +233,7 @@ void reduce_plan_large(struct planner *pl, const struct strategy *row, bool chos
 {
     if (pinned(pl, row, "grid") || !chosen)
         return;
-    add_cases(pl, row, "", "large", (struct formula){ 0 }, true);
+    add_cases(pl, row, NULL, "large", (struct formula){ 0 }, true);
 }
 
 /* A row of tuning.def that is a case of its own. */
@@ -237,20 +241,18 @@ static void plan_middle(struct planner *pl, const struct strategy *row, const st
 {
     enum { FEW_FIELDS = 4 /* beside a tile, in registers of two blocks */ };
     const struct problem *p = pl->plan->problem;
-    const char *variant = tuning_variant(p), *name = strrchr(t->variant, ' ');
     const struct formula n = access_count(p);
     struct formula guard = { 0 };
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
     if (plan_pinned(pl) || hi <= REDUCE_BLOCK_LIMIT || hi < t->from || lo > t->to ||
-        strlen(variant) != (size_t)(name - t->variant) || strncmp(t->variant, variant, strlen(variant)) ||
-        (t->vector && access_vector_width(p) != t->vector))
+        strcmp(t->variant, tuning_variant(p)) != 0 || (t->vector && access_vector_width(p) != t->vector))
         return;
     if (lo < t->from)
         guard = f_le(f_const(t->from), n);
     if (hi > t->to)
         guard = f_and(guard, f_le(n, f_const(t->to)));
-    struct plan_case *c = add_cases(pl, row, t->variant, name + 1, guard, false);
+    struct plan_case *c = add_cases(pl, row, t, t->size, guard, false);
     if (state_fields(p, NULL) > FEW_FIELDS)
         plan_min_blocks(pl, c);
 }

@@ -106,7 +106,6 @@ struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct pr
 struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k);
 struct formula scan_row_tiles(const struct problem *p, const struct plan_case *c); /* of whole arrays too */
 /* Buffer "states": the counter of tickets, a line of its own, and the states of tiles that depend on one another. */
-enum { SCAN_COUNTER_BYTES = 128 };
 void scan_control_args(struct planner *pl, struct plan_case *c, struct formula tiles);
 
 #endif

@@ -17,7 +17,14 @@
 #include <string.h>
 
 /* In place of a number of vectors. */
-enum { PACKED = -1, EXACTLY = -2, PACKED_FEW = -3 /* one or two vectors */, FEW = 2 };
+enum {
+    PACKED = -1,
+    EXACTLY = -2,
+    PACKED_FEW = -3, /* one or two vectors */
+    EACH = -4,       /* a lane per segment, however long it is */
+    SPLIT = -5,      /* several blocks per segment */
+    FEW = 2
+};
 /* Segments for each multiprocessor from which on a lane each keeps it busy. */
 enum { EACH_PER_SM = 256 };
 
@@ -29,11 +36,11 @@ static const struct shape {
     const char *strategy, *name;
     int64_t above, up_to;
 } shapes[] = {
-    { "segreduce.subwarp", "each", 0, 0 },        { "segreduce.subwarp", "single", 1, EXACTLY },
+    { "segreduce.subwarp", "each", 0, EACH },     { "segreduce.subwarp", "single", 1, EXACTLY },
     { "segreduce.subwarp", "pair", 2, EXACTLY },  { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
     { "segreduce.subwarp", "packed", 0, PACKED }, { "segreduce.subwarp", "tiny", 0, 4 },
     { "segreduce.subwarp", "medium", 4, 32 },     { "segreduce.subwarp", "warps", 4, ROWS_WARP },
-    { "segreduce.block", "split", 0, 0 },         { "segreduce.block", "rows", 0, ROWS_BLOCK },
+    { "segreduce.block", "split", 0, SPLIT },     { "segreduce.block", "rows", 0, ROWS_BLOCK },
     { "segreduce.block", "long", 0, 0 },          { "segreduce.offsets", "offsets", 0, 0 },
 };
 
@@ -44,15 +51,9 @@ static int tuned(const struct shape *shape, enum tunable_id t)
 
 static int lanes_of(const struct shape *shape) { return tuned(shape, TN_LANES); }
 
-/* A lane per segment, however long it is? */
-static bool each(const struct shape *shape) { return !strcmp(shape->name, "each"); }
-
 /* Is the value of an element a sum over a further dimension, of inputs that other elements read, too?  A lane that has
  * several elements of a segment reads once what belongs to the segment; lanes of other segments read the rest with it. */
 static bool sums_shared(const struct problem *p) { return p->sums && segreduce_direct_fields(p) == 0; }
-
-/* Several blocks per segment? */
-static bool split(const struct shape *shape) { return !strcmp(shape->name, "split"); }
 
 /* Do the lanes of a warp read consecutive vectors, whatever the size of a segment?  Then its vector is what a segment
  * is cut into, and cannot be another one where arrays begin anywhere. */
@@ -132,7 +133,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     const struct shape *shape = what;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_tuned(pl, c, shape->name);
-    if (each(shape))
+    if (shape->up_to == EACH)
         fit_length(pl, c);
     if (!plan_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
         c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
@@ -227,10 +228,10 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     struct formula guard = { 0 };
     int64_t lo, hi;
     *never = false;
-    if (each(shape))
+    if (shape->up_to == EACH)
         return f_ge(segments_count(p), f_mul(plan_sms(p), f_const(EACH_PER_SM)));
-    if (split(shape) && !plan_overrides(pl, TN_PARTS))
-        return split_guard(p);
+    if (shape->up_to == SPLIT)
+        return plan_overrides(pl, TN_PARTS) ? guard : split_guard(p);
     if (!shape->up_to || p->offsets >= 0)
         return guard;
     if (shape->up_to == EXACTLY)
@@ -247,15 +248,14 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
 /* May the strategy's plan have this shape?  Several blocks are chosen for runs of elements, or asked for. */
 static bool eligible(const struct planner *pl, const struct strategy *row, const struct shape *shape)
 {
-    const bool parts = plan_overrides(pl, TN_PARTS);
+    const bool parts = plan_overrides(pl, TN_PARTS), split = shape->up_to == SPLIT;
     if (strcmp(shape->strategy, row->name) != 0 || no_lane_each(pl, shape))
         return false;
-    if (each(shape) && (!sums_shared(pl->plan->problem) || plan_pinned(pl)))
+    if (shape->up_to == EACH && (!sums_shared(pl->plan->problem) || plan_pinned(pl)))
         return false;
     if (row->tunables & WITH_SEGMENTS)
         return !other_lanes(pl, shape);
-    return parts ? (plan_setting(pl, TN_PARTS, 0) != 1) == split(shape)
-                 : !split(shape) || segreduce_runs(pl->plan->problem);
+    return parts ? (plan_setting(pl, TN_PARTS, 0) != 1) == split : !split || segreduce_runs(pl->plan->problem);
 }
 
 /* Cases for arrays that begin anywhere follow where no later one takes them, and those of short segments. */
@@ -277,7 +277,7 @@ void segreduce_add_shapes(struct planner *pl, const struct strategy *row)
             continue;
         const bool last = all || !guard.n;
         segreduce_add(pl, row, shape_case, shape[i], shape[i]->name, 0, guard,
-                      last || split(shape[i]) || lanes_of(shape[i]) == 1);
+                      last || shape[i]->up_to == SPLIT || lanes_of(shape[i]) == 1);
         if (last)
             return;
     }

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum whole_shape { WIDE, WARPS_QUEUE, QUEUE, WARPS, SHORT, BLOCKS };
+
 /* While a block waits for its offsets and then for its elements, others read: as many as the device holds.  Wider
  * states need the registers, and on smaller multiprocessors nobody has measured it. */
 static void full_occupancy(struct planner *pl, struct plan_case *c)
@@ -23,26 +25,36 @@ static void full_occupancy(struct planner *pl, struct plan_case *c)
         plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
 }
 
-/* `what` names the row of tuning.def, too, behind "offsets ".  There is a warp per segment where it begins with "warps",
- * and a queue where it ends with "queue". */
+/* Names of cases; the rows of tuning.def, and for states of several words where there is another; a warp per segment, or
+ * a block; a queue of parts. */
+static const struct whole {
+    const char *name, *row, *wide_row;
+    int lanes;
+    bool queue;
+} shapes[] = {
+    [WIDE] = { "wide", "offsets wide", NULL, 0, false },
+    [WARPS_QUEUE] = { "warps_queue", "offsets warps_queue", NULL, SEG_WARP, true },
+    [QUEUE] = { "queue", "offsets queue", NULL, 0, true },
+    [WARPS] = { "warps", "offsets warps", NULL, SEG_WARP, false },
+    [SHORT] = { "short", "offsets short", NULL, 0, false },
+    [BLOCKS] = { "blocks", "offsets blocks", "offsets wide", 0, false },
+};
+
 static struct plan_case *whole_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
                                     struct formula guard, bool aligned)
 {
     const struct problem *p = pl->plan->problem;
-    const char *shape = what;
+    const struct whole *shape = what;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
-    const int lanes = strncmp(shape, "warps", 5) == 0 ? SEG_WARP : 0;
-    const bool queue = strstr(shape, "queue") != NULL, wide = strcmp(tuning_variant(p), "wide") == 0;
-    if (wide && !strcmp(shape, "blocks"))
-        shape = "wide";
-    plan_case_variant(pl, c, arena_printf(&pl->s->arena, "offsets %s", shape));
-    plan_set(c, TN_LANES, lanes, lanes ? "a warp per segment" : "a block per segment");
-    plan_set(c, TN_QUEUE, queue, queue ? "large arrays" : "a queue takes longer than small arrays do");
+    const bool wide = shape->wide_row && strcmp(tuning_variant(p), "wide") == 0;
+    plan_case_variant(pl, c, wide ? shape->wide_row : shape->row);
+    plan_set(c, TN_LANES, shape->lanes, shape->lanes ? "a warp per segment" : "a block per segment");
+    plan_set(c, TN_QUEUE, shape->queue, shape->queue ? "large arrays" : "a queue takes longer than small arrays do");
     plan_set_pdl(pl, c);
-    plan_set(c, TN_EVICT_FIRST, !queue || lanes, "every vector is read once");
+    plan_set(c, TN_EVICT_FIRST, !shape->queue || shape->lanes, "every vector is read once");
     if (!aligned && state_determinism(p) == DET_ANY)
         plan_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
-    if (queue)
+    if (shape->queue)
         full_occupancy(pl, c);
     if (segreduce_state_words(p) > 2 && c->tunable[TN_ITEMS] > WHOLE_WIDE_ITEMS)
         plan_set(c, TN_ITEMS, WHOLE_WIDE_ITEMS,
@@ -56,9 +68,9 @@ static struct plan_case *whole_case(struct planner *pl, const struct strategy *r
 }
 
 /* Arrays that begin anywhere: where this strategy is pinned. */
-static void add_shape(struct planner *pl, const struct strategy *row, const char *shape, struct formula guard)
+static void add_shape(struct planner *pl, const struct strategy *row, enum whole_shape shape, struct formula guard)
 {
-    segreduce_add(pl, row, whole_case, shape, shape, 0, guard, plan_pinned(pl));
+    segreduce_add(pl, row, whole_case, &shapes[shape], shapes[shape].name, 0, guard, plan_pinned(pl));
 }
 
 /* Has a segment so many vectors in the mean, or fewer? */
@@ -84,11 +96,11 @@ static void add_queue_shapes(struct planner *pl, const struct strategy *row, str
     const struct problem *p = pl->plan->problem;
     const struct formula least = f_const(plan_pinned(pl) ? 0 : WHOLE_LEAST);
     const struct formula parted = f_const(WHOLE_QUEUE);
-    add_shape(pl, row, "warps_queue", f_and(warps, f_and(lengthy(p, least), shorter(p, parted))));
+    add_shape(pl, row, WARPS_QUEUE, f_and(warps, f_and(lengthy(p, least), shorter(p, parted))));
     if (plan_pinned(pl))
-        add_shape(pl, row, "queue", blocks);
+        add_shape(pl, row, QUEUE, blocks);
     else
-        add_shape(pl, row, "queue", f_and(blocks, f_and(lengthy(p, parted), shorter(p, f_const(WHOLE_MOST)))));
+        add_shape(pl, row, QUEUE, f_and(blocks, f_and(lengthy(p, parted), shorter(p, f_const(WHOLE_MOST)))));
 }
 
 void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
@@ -101,26 +113,26 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
         plan_check(pl, f_lt(segments, f_const((int64_t)1 << 30)),
                    "segreduce.block takes fewer than 2^30 segments between offsets");
     if (plan_overrides(pl, TN_LANES)) {
-        const char *name = plan_setting(pl, TN_LANES, 0) > 0 ? "warps" : "blocks";
+        const enum whole_shape shape = plan_setting(pl, TN_LANES, 0) > 0 ? WARPS : BLOCKS;
         const struct formula within = f_and(lengthy(p, f_const(WHOLE_LEAST)), shorter(p, f_const(WHOLE_MOST)));
-        add_shape(pl, row, name, pinned ? any : within);
+        add_shape(pl, row, shape, pinned ? any : within);
         return;
     }
     const struct formula large = f_le(f_mul(sms, f_const(QUEUE_LARGE)), access_count(p)), above_few = f_not(F_(few));
     const struct formula enough = f_le(sms, f_mul(segments, f_const(WHOLE_SMS_PER_SEGMENT)));
     const struct formula long_ones = f_and(lengthy(p, f_const(WHOLE_BLOCK)), shorter(p, f_const(WHOLE_MOST)));
     const struct formula wide = f_or(few, lengthy(p, f_const(WHOLE_WIDE)));
-    add_shape(pl, row, "wide", pinned ? few : f_and(f_and(long_ones, wide), enough));
+    add_shape(pl, row, WIDE, pinned ? few : f_and(f_and(long_ones, wide), enough));
     add_queue_shapes(pl, row, f_and(large, many), f_and(large, above_few));
     const struct formula least = f_add(f_const(WHOLE_LEAST_FEW), f_mul(many, f_const(WHOLE_LEAST - WHOLE_LEAST_FEW)));
     const struct formula warps = shorter(p, f_add(f_const(WHOLE_WARP), f_mul(many, f_const(WHOLE_BLOCK - WHOLE_WARP))));
     const struct formula blocks = shorter(p, f_const(WHOLE_BLOCK));
     const struct formula any_warps = pinned ? warps : f_and(lengthy(p, least), warps);
-    add_shape(pl, row, "warps", any_warps);
+    add_shape(pl, row, WARPS, any_warps);
     const struct formula filled = f_and(small_array(p), f_and(lengthy(p, f_const(WHOLE_FILLED)), blocks));
-    add_shape(pl, row, "short",
+    add_shape(pl, row, SHORT,
               pinned ? blocks : f_and(f_not(F_(filled)), f_and(lengthy(p, f_const(WHOLE_WARP)), blocks)));
-    add_shape(pl, row, "blocks", pinned ? any : f_or(filled, f_and(long_ones, above_few)));
+    add_shape(pl, row, BLOCKS, pinned ? any : f_or(filled, f_and(long_ones, above_few)));
 }
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */

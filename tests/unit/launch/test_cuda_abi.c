@@ -27,7 +27,6 @@ Test(cuda_abi, layouts_and_numbers_are_those_of_the_toolkit)
     cr_expect_eq(sizeof(cu_pointer), sizeof(CUdeviceptr));
     cr_expect_eq((int)CU_ATTR_CLUSTER, (int)CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
     cr_expect_eq((int)CU_ATTR_PROGRAMMATIC, (int)CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
-    cr_expect_eq((int)CU_ATTR_COOPERATIVE, (int)CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
     cr_expect_eq((int)CU_FN_MAX_DYNAMIC_SHARED, (int)CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
     cr_expect_eq((int)CU_FN_NONPORTABLE_CLUSTER, (int)CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
     cr_expect_eq((int)CU_DEV_SHARED_OPTIN, (int)CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);

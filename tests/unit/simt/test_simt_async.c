@@ -116,9 +116,7 @@ static void pipeline(void *const *args)
     else if (tid == TEAM)
         produce(ARG(int32_t *, ARG_X) + b * TILES * TILE, f);
 }
-static const struct machine PIPELINE = {
-    "pipeline", 1, { pipeline }, TEAM + 32, BLOCKS, SHARED, 0, 1, 1, false, false
-};
+static const struct machine PIPELINE = { "pipeline", 1, { pipeline }, TEAM + 32, BLOCKS, SHARED, 0, 1, 1, false };
 
 /* Every thread copies its own 16 bytes of two tiles, and another's after a barrier. */
 static void copies(void *const *args)
@@ -139,7 +137,7 @@ static void copies(void *const *args)
            add(LD(int32_t, stage + j, SIMT_SHARED, "stage"),
                LD(int32_t, stage + 2 * TILE - 1 - j, SIMT_SHARED, "stage")));
 }
-static const struct machine COPIES = { "copies", 1, { copies }, 32, BLOCKS, 2 * STAGE_BYTES, 0, 1, 1, false, false };
+static const struct machine COPIES = { "copies", 1, { copies }, 32, BLOCKS, 2 * STAGE_BYTES, 0, 1, 1, false };
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 static bool passes(const struct machine *m, int fault, const struct simt_options *o, struct simt_report *r)
@@ -258,7 +256,7 @@ static void teams(void *const *args)
 
 Test(simt_async, teams_that_do_not_meet)
 {
-    static const struct machine m = { "teams", 1, { teams }, 128, 1, 256, 0, 1, 1, false, false };
+    static const struct machine m = { "teams", 1, { teams }, 128, 1, 256, 0, 1, 1, false };
     static const char *const says[] = {
         NULL,    "a team of 64 threads", "threads wait at the barrier", "wait at the team's barrier here",
         "lanes", "team's barrier here"

@@ -198,7 +198,7 @@ Test(simt_findings, each_fault_is_named)
     static const uint64_t seeds[] = { 0, 1, 2, 3 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *row = &rows[i];
-        const struct machine m = { row->name, 1, { row->kernel }, 64, 1, 256, 0, 64, 1, false, false };
+        const struct machine m = { row->name, 1, { row->kernel }, 64, 1, 256, 0, 64, 1, false };
         for (size_t s = 0; s < sizeof seeds / sizeof *seeds; s++) {
             int32_t memory[3 * 64] = { 0 }, *x = memory, *out = memory + 128; /* no array begins where another ends */
             const struct simt_options o = modes(row->modes, seeds[s]);
@@ -248,7 +248,7 @@ static void shuffles(void *const *args)
 
 Test(simt_findings, warp_operations_compute)
 {
-    static const struct machine m = { "shuffles", 1, { shuffles }, 64, 1, 0, 0, 1, 1, false, false };
+    static const struct machine m = { "shuffles", 1, { shuffles }, 64, 1, 0, 0, 1, 1, false };
     for (int width = 4; width <= 32; width *= 2)
         for (uint64_t seed = 0; seed < 5; seed++) {
             int32_t x[1] = { 0 }, out[64];
