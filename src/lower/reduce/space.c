@@ -128,7 +128,7 @@ static bool launch_grid(struct planner *pl, struct plan_case *c, struct formula 
 /* What every block leaves, or every cluster. */
 static void partials_args(struct planner *pl, struct plan_case *c, struct formula blocks)
 {
-    plan_partials_arg(pl, c, clusters(c) ? f_div(blocks, f_const(c->tunable[TN_CLUSTER])) : blocks, 1);
+    plan_partials_arg(pl, c, clusters(c) ? f_div(blocks, c->tunable[TN_CLUSTER]) : blocks, 1);
 }
 
 /* ---- reduce.atomic ----------------------------------------------------------------------------------------------- */

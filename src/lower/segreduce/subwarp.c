@@ -30,8 +30,8 @@ bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c)
         segreduce_team_kernel(pl, c, "");
     else
         segreduce_kernel(pl, c, "");
-    const struct formula vectors = f_div(segments_length(p), f_const(c->tunable[TN_VECTOR]));
+    const struct formula vectors = f_div(segments_length(p), c->tunable[TN_VECTOR]);
     const struct formula all = lanes ? segments_count(p) : f_mul(segments_count(p), vectors);
-    plan_launch(pl, c, 0, segreduce_bounded(c, f_cdiv(all, f_const(each))));
+    plan_launch(pl, c, 0, segreduce_bounded(c, f_cdiv(all, each)));
     return true;
 }
