@@ -130,8 +130,7 @@ static void check_spec(const char *path, int number, int *supported)
 /* Half of the applications; PTXGEN_TEST_SPECS=N: one in N of these. */
 static void check_part(int part, int least)
 {
-    const char *in = getenv("PTXGEN_TEST_SPECS");
-    const int one_in = in ? atoi(in) : 1;
+    const int one_in = harness_one_in("PTXGEN_TEST_SPECS");
     glob_t specs;
     int supported = 0;
     setenv("PTXGEN_CACHE", "off", 1);

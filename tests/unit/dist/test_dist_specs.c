@@ -96,8 +96,7 @@ static void check_spec(const char *path, int number, int *supported)
 /* A fourth of the specs; PTXGEN_TEST_SPECS=N: one in N of these. */
 static void check_part(int part)
 {
-    const char *in = getenv("PTXGEN_TEST_SPECS");
-    const int one_in = in ? atoi(in) : 1;
+    const int one_in = harness_one_in("PTXGEN_TEST_SPECS");
     glob_t specs;
     int supported = 0;
     cr_assert_eq(glob(PTXGEN_SOURCE_DIR "/specs/*.yaml", 0, NULL, &specs), 0);
