@@ -56,7 +56,6 @@ struct cache_keying {
 };
 void cache_key_begin(struct cache_keying *k, const char *kind);
 void cache_key_text(struct cache_keying *k, const char *text); /* NULL is another key than "" */
-void cache_key_data(struct cache_keying *k, const void *data, size_t length);
 void cache_key_number(struct cache_keying *k, int64_t number);
 void cache_key_end(struct cache_keying *k, struct cache_key *out);
 

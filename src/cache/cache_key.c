@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void cache_key_data(struct cache_keying *k, const void *data, size_t length)
+static void cache_key_data(struct cache_keying *k, const void *data, size_t length)
 {
     const uint64_t n = length;
 

@@ -53,7 +53,7 @@ static void add_mapper(struct planner *pl, struct plan_case *c)
     plan_launch(pl, c, c->mapper, f_min(f_cdiv(vectors, THREADS), GRID_MAX));
 }
 
-bool initials_exist(const struct problem *p)
+static bool initials_exist(const struct problem *p)
 {
     bool some = false;
     for (int o = 0; o < p->noutputs; o++)
