@@ -94,7 +94,7 @@ struct formula f_const(int64_t x);
 struct formula f_leaf(enum formula_op op, int64_t imm);
 struct formula f_bin(enum formula_op op, const struct formula *a, const struct formula *b);
 struct formula f_not(const struct formula *a);
-static inline struct formula f_itself(struct formula f) { return f; }
+__attribute__((always_inline)) static inline struct formula f_itself(struct formula f) { return f; }
 #define F_(x)              (&(const struct formula[1]){ _Generic((x), struct formula : f_itself, default : f_const)(x) }[0])
 #define f_add(a, b)        f_bin(FO_ADD, F_(a), F_(b))
 #define f_sub(a, b)        f_bin(FO_SUB, F_(a), F_(b))
