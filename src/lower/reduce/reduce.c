@@ -36,17 +36,8 @@ bool reduce_whole_array(const struct problem *p, const char **why)
     return plan_takes(why, m);
 }
 
-bool reduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return reduce_whole_array(p, why);
-}
-
-bool reduce_gather_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return reduce_whole_array(p, why);
-}
+FITS_WHAT(reduce_block, reduce_whole_array)
+FITS_WHAT(reduce_gather, reduce_whole_array)
 
 bool reduce_clusters_fit(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {

@@ -7,11 +7,7 @@
  */
 #include "segreduce.h"
 
-bool segreduce_offsets_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return segreduce_between_offsets(p, why);
-}
+FITS_WHAT(segreduce_offsets, segreduce_between_offsets)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 

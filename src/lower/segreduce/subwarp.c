@@ -2,11 +2,7 @@
 /* subwarp.c - planning of reductions by teams of lanes: see shapes.c for which sizes. */
 #include "segreduce.h"
 
-bool segreduce_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return segreduce_regular(p, why);
-}
+FITS_WHAT(segreduce_subwarp, segreduce_regular)
 
 /* Chosen for runs of elements only: elsewhere columns read whole vectors. */
 void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
