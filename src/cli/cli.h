@@ -279,8 +279,6 @@ void verdict_add(struct verdict *out, const struct verdict *v);
 /* All outputs against the reference, with a message for each that differs; verdict: one per output and one for
  * all, or NULL. */
 int verify_job(struct job *j, struct verdict *verdict);
-/* Is `got` within `bound` of `expected`? */
-bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double bound);
 
 /* ---- results ---- */
 void report_text(const struct job *j, const struct verdict *verdict);
@@ -292,7 +290,6 @@ void report_random(FILE *to, const struct job *j);
 void report_json_head(const struct job *j, const char *case_name);
 void report_difference(const struct job *j, const struct array *a, const struct verdict *v);
 int report_files(const struct job *j);
-void print_index(FILE *to, const ptxgen_array_info *a, const int64_t *size, int64_t element);
 
 /* ---- commands ---- */
 int cmd_compile(const struct options *o);

@@ -132,7 +132,7 @@ static void text_output(const struct job *j, const struct array *a)
     putchar('\n');
 }
 
-void print_index(FILE *to, const ptxgen_array_info *a, const int64_t *size, int64_t element)
+static void print_index(FILE *to, const ptxgen_array_info *a, const int64_t *size, int64_t element)
 {
     int64_t index[6] = { 0 };
     for (int d = a->rank - 1; d >= 0; d--) {

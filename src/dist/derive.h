@@ -61,9 +61,6 @@ struct dist_split {
 const struct dist_split *dist_derive(struct ptxgen_session *s, const struct problem *p, const char *split,
                                      int64_t block);
 
-/* What each rank computes of a problem without the split dimension: all of it.  NULL after a message. */
-const struct dist_split *dist_alike(struct ptxgen_session *s, const struct problem *p);
-
 /* Can the problem be split along sp->axis?  False after a message.  Decides about pieces. */
 bool dist_supported(struct ptxgen_session *s, struct dist_split *sp);
 

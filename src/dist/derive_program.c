@@ -29,7 +29,8 @@ static bool meets_in_any_order(const struct problem *p)
     return any;
 }
 
-const struct dist_split *dist_alike(struct ptxgen_session *s, const struct problem *p)
+/* What each rank computes of a problem without the split dimension: all of it.  NULL after a message. */
+static const struct dist_split *dist_alike(struct ptxgen_session *s, const struct problem *p)
 {
     struct dist_split *sp = arena_new(&s->arena, struct dist_split, 1);
     struct problem *copy = arena_new(&s->arena, struct problem, 1);

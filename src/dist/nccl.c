@@ -60,7 +60,8 @@ static bool timed_out(struct nccl *n)
     return false;
 }
 
-bool nccl_alive(struct nccl *n)
+/* Has NCCL, or another rank, failed meanwhile? */
+static bool nccl_alive(struct nccl *n)
 {
     int error = NCCL_OK;
     const int result = n->CommGetAsyncError(n->comm, &error);

@@ -30,7 +30,5 @@ ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *com
 bool nccl_did(struct nccl *n, int result, const char *call);
 /* Until the stream is done; false after a fault, or when that takes too long.  The gpu's context is current. */
 bool nccl_wait(struct nccl *n, ptxgen_stream stream);
-/* Has NCCL, or another rank, failed meanwhile? */
-bool nccl_alive(struct nccl *n);
 
 #endif

@@ -44,8 +44,6 @@ struct world {
     const union value
         *direct; /* not NULL: fields of element k are direct[k * nfields …], for operators with a free map */
 };
-/* A value of type t that follows from key. */
-union value world_value(const struct world *w, enum ty t, uint64_t key);
 /* Values worth trying one by one; the number of them. */
 int world_specials(enum level level, enum ty t, union value *out);
 enum { SPECIALS_MAX = 24 };

@@ -80,7 +80,8 @@ static union value float_value(const struct world *w, enum ty t, uint64_t key)
     return (union value){ .f = ref_round(t, ldexp(fraction, scale)) };
 }
 
-union value world_value(const struct world *w, enum ty t, uint64_t key)
+/* A value of type t that follows from key. */
+static union value world_value(const struct world *w, enum ty t, uint64_t key)
 {
     union value special[SPECIALS_MAX];
     key = key_of(w->seed, key);

@@ -46,16 +46,12 @@ static bool emit_case(kb *k, const struct plan *plan, int c, struct prog_case *c
     return true;
 }
 
-/* Every operation is rounded by itself, as the language says and the oracle does: a * b + c is fused only where a spec
- * says fma. */
-static const bool contract = false;
-
 /* ---- PTX --------------------------------------------------------------------------------------------------------- */
 
 static struct codegen *codegen_case(const struct plan *plan, int c, const struct llvmgen_options *o,
                                     struct prog_case *code)
 {
-    struct codegen *cg = codegen_begin(&plan->device, o, contract, plan->cases[c].code.name);
+    struct codegen *cg = codegen_begin(&plan->device, o, plan->cases[c].code.name);
     if (cg && !emit_case(codegen_builder(cg), plan, c, code))
         codegen_fail(cg, D_CODEGEN, "%s: %s", plan->cases[c].code.strategy, kb_error(codegen_builder(cg)));
     return cg;
@@ -194,7 +190,6 @@ static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, 
     LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(plan->cases[c].code.name, cx);
     const struct kb_options ko = { .sm = plan->device.sm,
                                    .ptx = plan->device.ptx,
-                                   .contract = contract,
                                    .omit_point = o->omit_point > before ? o->omit_point - before : 0,
                                    .shared_max = plan->device.shared_per_block };
     kb *k = host_jit_prepare(s, mod) ? kb_new(cx, mod, &kb_target_host, &ko) : NULL;

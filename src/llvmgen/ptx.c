@@ -140,8 +140,7 @@ static void create(void *user)
     LLVMDisposeTargetData(layout);
 }
 
-struct codegen *codegen_begin(const struct device *d, const struct llvmgen_options *o, bool contract,
-                              const char *module_name)
+struct codegen *codegen_begin(const struct device *d, const struct llvmgen_options *o, const char *module_name)
 {
     struct codegen *cg = calloc(1, sizeof *cg);
     if (!cg)
@@ -157,7 +156,7 @@ struct codegen *codegen_begin(const struct device *d, const struct llvmgen_optio
         cg->abandoned = true;
     stage_end(cg, STAGE_MACHINE);
     const struct kb_options ko = {
-        .sm = d->sm, .ptx = d->ptx, .contract = contract, .omit_point = o->omit_point, .shared_max = d->shared_per_block
+        .sm = d->sm, .ptx = d->ptx, .omit_point = o->omit_point, .shared_max = d->shared_per_block
     };
     cg->k = kb_new(cg->cx, cg->mod, &kb_target_nvptx, &ko);
     if (cg->k)

@@ -21,8 +21,7 @@
 struct codegen;
 
 /* NULL when memory is exhausted. */
-struct codegen *codegen_begin(const struct device *d, const struct llvmgen_options *o, bool contract,
-                              const char *module_name);
+struct codegen *codegen_begin(const struct device *d, const struct llvmgen_options *o, const char *module_name);
 kb *codegen_builder(struct codegen *cg);
 void codegen_fail(struct codegen *cg, enum diag_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -103,7 +103,7 @@ struct formula access_size(const struct problem *p, int size)
     const struct dimension *d = &p->size[size];
     if (size < p->nsizes)
         return f_size(size);
-    struct formula n = d->times == 1 ? f_size(d->part[0]) : f_mul(f_const(d->times), f_size(d->part[0]));
+    struct formula n = d->times == 1 ? f_size(d->part[0]) : f_mul(d->times, f_size(d->part[0]));
     for (int k = 1; k < d->nparts; k++)
         n = f_mul(n, f_size(d->part[k]));
     return n;
@@ -113,7 +113,7 @@ struct formula access_extent(const struct problem *p, const struct prog_dim *d)
 {
     if (d->size < 0)
         return f_const(d->add);
-    return d->add ? f_add(access_size(p, d->size), f_const(d->add)) : access_size(p, d->size);
+    return d->add ? f_add(access_size(p, d->size), d->add) : access_size(p, d->size);
 }
 
 struct formula access_elements(const struct problem *p, const struct prog_array *a)
@@ -187,12 +187,12 @@ static struct alignment alignment_of(const struct problem *p, int vector, bool z
 static struct formula misplaced(const struct vector_class *v)
 {
     const struct formula address = f_misalign(v->pointers & -v->pointers);
-    return f_div(f_mod(address, f_const(v->bytes)), f_const(v->stride));
+    return f_div(f_mod(address, v->bytes), v->stride);
 }
 
 static void require(struct formula *guard, struct formula bits, int bytes)
 {
-    *guard = f_and(*guard, f_eq(f_mod(bits, f_const(bytes)), f_const(0)));
+    *guard = f_and(*guard, f_eq(f_mod(bits, bytes), 0));
 }
 
 struct formula access_begin_at(const uint64_t set[ACCESS_BYTES + 1])
@@ -235,7 +235,7 @@ struct formula access_head(const struct problem *p, int vector)
     if (vector <= 1 || al.n == 0 || al.zero)
         return f_const(0);
     /* (vector - misplaced) mod vector, and never more than there are elements. */
-    struct formula head = f_mod(f_sub(f_const(vector), misplaced(&al.of[0])), f_const(vector));
+    struct formula head = f_mod(f_sub(vector, misplaced(&al.of[0])), vector);
     return f_min(head, access_count(p));
 }
 

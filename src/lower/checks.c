@@ -24,15 +24,15 @@ static struct formula promise(const struct dimension *size, int number, struct s
     const struct formula n = f_size(number);
     struct formula all = { 0 };
     if (size->min == size->max) {
-        also(&all, f_eq(n, f_const(size->min)), words, "equal to", size->min);
+        also(&all, f_eq(n, size->min), words, "equal to", size->min);
         return all;
     }
     if (size->min > 0)
-        also(&all, f_ge(n, f_const(size->min)), words, "at least", size->min);
+        also(&all, f_ge(n, size->min), words, "at least", size->min);
     if (size->max < INT64_MAX)
-        also(&all, f_le(n, f_const(size->max)), words, "at most", size->max);
+        also(&all, f_le(n, size->max), words, "at most", size->max);
     if (size->multiple_of > 1)
-        also(&all, f_eq(f_mod(n, f_const(size->multiple_of)), f_const(0)), words, "a multiple of", size->multiple_of);
+        also(&all, f_eq(f_mod(n, size->multiple_of), 0), words, "a multiple of", size->multiple_of);
     return all;
 }
 
@@ -49,14 +49,14 @@ static void promises(struct planner *pl)
                                     p->size[i].elements ? "at() reads an array and needs" : "`assume` promises",
                                     p->size[i].name, words.text));
         if (given >= 0 && p->size[i].min != p->size[i].max)
-            plan_check(pl, f_eq(f_size(i), f_const(given)),
+            plan_check(pl, f_eq(f_size(i), given),
                        arena_printf(&pl->s->arena, "this was compiled for %s = %lld alone", p->size[i].name,
                                     (long long)given));
         str_finish(&words);
     }
     for (int i = 0; i < p->ninputs + p->noutputs; i++)
         if (p->alignment[i] > 1)
-            plan_check(pl, f_eq(f_mod(f_misalign(f_pointer(i)), f_const(p->alignment[i])), f_const(0)),
+            plan_check(pl, f_eq(f_mod(f_misalign(f_pointer(i)), p->alignment[i]), 0),
                        arena_printf(&pl->s->arena, "`assume` promises that %s is aligned to %d bytes",
                                     problem_array(p, i)->name, p->alignment[i]));
 }
@@ -93,16 +93,16 @@ static void reductions_of_none(struct planner *pl)
     if (!without_value(p) || p->offsets >= 0)
         return;
     if (p->kind == KIND_STENCIL || !segments_kept(p))
-        plan_check(pl, f_ge(access_count(p), f_const(1)), message);
+        plan_check(pl, f_ge(access_count(p), 1), message);
     else
-        plan_check(pl, f_or(f_ge(segments_length(p), f_const(1)), f_eq(segments_count(p), f_const(0))), message);
+        plan_check(pl, f_or(f_ge(segments_length(p), 1), f_eq(segments_count(p), 0)), message);
 }
 
 static void totals_of_none(struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
     if (problem_shows_totals(p) && without_value(p))
-        plan_check(pl, f_or(f_ge(scan_length(p), f_const(1)), f_eq(scan_segments(p), f_const(0))),
+        plan_check(pl, f_or(f_ge(scan_length(p), 1), f_eq(scan_segments(p), 0)),
                    "the total of no elements needs an `init`, or an operator with an `identity`");
 }
 
@@ -113,9 +113,9 @@ static void steps(struct planner *pl)
     const struct problem *p = pl->plan->problem;
     if (!p->iterated || p->steps_param < 0)
         return;
-    plan_check(pl, f_le(f_const(0), stencil_steps(p)), "the number of steps is negative");
+    plan_check(pl, f_le(0, stencil_steps(p)), "the number of steps is negative");
     if (p->nfeedback < p->noutputs)
-        plan_check(pl, f_le(f_const(1), stencil_steps(p)),
+        plan_check(pl, f_le(1, stencil_steps(p)),
                    "without a step there is no value for an output that is not fed back");
 }
 

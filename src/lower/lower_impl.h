@@ -40,6 +40,13 @@ struct misfit {
     bool holds;
     const char *why;
 };
+/* A strategy fits whatever `takes` (bool (const struct problem *p, const char **why)) takes, on every device. */
+#define FITS_WHAT(id, takes)                                                                                           \
+    bool id##_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)                 \
+    {                                                                                                                  \
+        (void)d, (void)a;                                                                                              \
+        return takes(p, why);                                                                                          \
+    }
 /* Of the cases from number `from` on, none but the first: arrays that begin anywhere are left to others. */
 void plan_keep_first(struct planner *pl, int from);
 /* Does no reason hold?  Otherwise *why is the first that does. */

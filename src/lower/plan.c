@@ -298,13 +298,13 @@ void plan_partials_arg(struct planner *pl, struct plan_case *c, struct formula s
     enum ty type[STATE_FIELDS_MAX];
     for (int f = 0, fields = state_fields(pl->plan->problem, type); f < fields; f++)
         plan_buffer_arg(pl, c, arena_printf(&pl->s->arena, "partial%d", f), REGION_SCRATCH,
-                        f_mul(slots, f_const(each * ty_bytes(type[f]))));
+                        f_mul(slots, each * ty_bytes(type[f])));
 }
 
 void plan_words_arg(struct planner *pl, struct plan_case *c, struct formula slots, int spare)
 {
-    const struct formula totals = f_mul(slots, f_const(8 * (spare + state_words(pl->plan->problem, NULL))));
-    plan_buffer_arg(pl, c, "words", REGION_CONTROL, f_add(f_const(LAUNCH_LINE_BYTES), totals));
+    const struct formula totals = f_mul(slots, 8 * (spare + state_words(pl->plan->problem, NULL)));
+    plan_buffer_arg(pl, c, "words", REGION_CONTROL, f_add(LAUNCH_LINE_BYTES, totals));
 }
 
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid)

@@ -128,9 +128,8 @@ struct alias {
     const char *old, *now;
 };
 const char *name_now(const struct alias *alias, const char *name);
-/* A value as it may be written: a number, or its name where values have names.  NULL: it has none. */
-const char *tunable_value_name(enum tunable_id t, int value);
-/* The value that such a text of some length means; false when it is neither, or out of range. */
+/* The value that a text of some length means: a number, or the name of a value where values have names; false when it
+ * is neither, or out of range. */
 bool tunable_value(enum tunable_id t, const char *text, size_t length, int *value);
 void tunable_limits(enum tunable_id t, int *lo, int *hi);
 int tunable_class(enum tunable_id t);

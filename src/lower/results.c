@@ -39,7 +39,7 @@ static void add_mapper(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int vector = results_vector(p, c);
-    const struct formula bytes = f_mul(segments_count(p), f_const(results_layout(p, NULL)));
+    const struct formula bytes = f_mul(segments_count(p), results_layout(p, NULL));
     c->mapper = c->code.nkernels;
     struct prog_kernel *k = plan_kernel(pl, c, "map");
     k->threads = THREADS;
@@ -49,11 +49,11 @@ static void add_mapper(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "head", TY_I64, vector > 1 ? access_head(p, vector) : f_const(0));
     plan_buffer_arg(pl, c, "results", REGION_SCRATCH, bytes);
     /* One vector more, for those in front of the first whole one. */
-    const struct formula vectors = f_add(f_cdiv(segments_elements(p), f_const(vector)), f_const(vector > 1));
-    plan_launch(pl, c, c->mapper, f_min(f_cdiv(vectors, f_const(THREADS)), f_const(GRID_MAX)));
+    const struct formula vectors = f_add(f_cdiv(segments_elements(p), vector), vector > 1);
+    plan_launch(pl, c, c->mapper, f_min(f_cdiv(vectors, THREADS), GRID_MAX));
 }
 
-bool initials_exist(const struct problem *p)
+static bool initials_exist(const struct problem *p)
 {
     bool some = false;
     for (int o = 0; o < p->noutputs; o++)
@@ -78,7 +78,7 @@ static void add_filler(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = plan_kernel(pl, c, "fill");
     k->threads = THREADS;
     plan_problem_args(pl, k);
-    plan_launch(pl, c, c->filler, f_min(f_cdiv(most, f_const(THREADS)), f_const(GRID_MAX)));
+    plan_launch(pl, c, c->filler, f_min(f_cdiv(most, THREADS), GRID_MAX));
     const struct prog_step fill = c->code.step[c->code.nsteps - 1];
     memmove(&c->code.step[1], c->code.step, sizeof fill * (size_t)(c->code.nsteps - 1));
     c->code.step[0] = fill;

@@ -13,8 +13,7 @@
 struct planner;
 /* Builds a case: the strategy's part, and the last kernel where the problem needs one.  False after a diagnostic. */
 bool plan_case_build(struct planner *pl, struct plan_case *c);
-/* Has an output an initial value?  Then the first launch of every case writes it (the kernel "fill"). */
-bool initials_exist(const struct problem *p);
+/* Is it the kernel "fill"?  Where an output has an initial value, the first launch of every case writes it. */
 bool initials_kernel(const struct plan_case *c, const struct prog_kernel *kernel);
 /* Is it that last kernel? */
 bool results_kernel(const struct plan_case *c, const struct prog_kernel *kernel);

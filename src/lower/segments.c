@@ -69,13 +69,13 @@ struct formula segments_count(const struct problem *p)
         n = f_mul(n, access_extent(p, &p->bin[d]));
     if (p->offsets < 0)
         return n;
-    return f_max(f_const(0), f_sub(access_extent(p, &p->input[p->offsets].array.dim[0]), f_const(1)));
+    return f_max(0, f_sub(access_extent(p, &p->input[p->offsets].array.dim[0]), 1));
 }
 
 struct formula segments_elements(const struct problem *p)
 {
     const struct formula n = access_count(p);
-    return p->offsets < 0 ? n : f_mul(n, f_ge(access_extent(p, &p->input[p->offsets].array.dim[0]), f_const(1)));
+    return p->offsets < 0 ? n : f_mul(n, f_ge(access_extent(p, &p->input[p->offsets].array.dim[0]), 1));
 }
 
 struct formula segments_length(const struct problem *p) { return product(p, 0, true); }

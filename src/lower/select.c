@@ -141,7 +141,7 @@ static struct formula near(const struct planner *pl, const struct tuned *t, stru
         int64_t lo, hi;
         const bool known = pl->options->size && pl->options->size[i] >= 0; /* then the entry has been chosen for it */
         tuning_range(t->size[i], &lo, &hi);
-        const struct formula within = f_and(f_le(f_const(lo), f_size(i)), f_le(f_size(i), f_const(hi)));
+        const struct formula within = f_and(f_le(lo, f_size(i)), f_le(f_size(i), hi));
         if (!known)
             guard = f_and(within, guard);
     }

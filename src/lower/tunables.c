@@ -21,7 +21,8 @@ static const struct {
 
 const char *tunable_name(enum tunable_id t) { return tunable_names[t]; }
 
-const char *tunable_value_name(enum tunable_id t, int value)
+/* A value as it may be written: a number, or its name where values have names.  NULL: it has none. */
+static const char *tunable_value_name(enum tunable_id t, int value)
 {
     static const char *const combine[] = { "shuffle", "tree",        "shared_atomic_all", "shared_atomic_leaders",
                                            "redux",   "tree_leaders" };

@@ -235,9 +235,13 @@ int formula_depth(const struct formula *f)
     return most;
 }
 
+/* What lies behind step n is never read, and formulas are mostly short: it is left as it is. */
 struct formula f_leaf(enum formula_op op, int64_t imm)
 {
-    return (struct formula){ .n = 1, .step = { { .op = op, .imm = imm } } };
+    struct formula f;
+    f.n = 1;
+    f.step[0] = (struct formula_step){ .op = op, .imm = imm };
+    return f;
 }
 
 struct formula f_const(int64_t x) { return f_leaf(FO_CONST, x); }
@@ -248,14 +252,14 @@ struct formula f_bin(enum formula_op op, const struct formula *a, const struct f
         return *b;
     if (op == FO_AND && b->n == 0)
         return *a;
-    struct formula r = *a;
-    if (a->n <= 0 || b->n <= 0 || a->n + b->n + 1 > FORMULA_MAX || formula_depth(b) >= FORMULA_STACK) {
-        r.n = -1;
+    struct formula r;
+    r.n = -1;
+    if (a->n <= 0 || b->n <= 0 || a->n + b->n + 1 > FORMULA_MAX || formula_depth(b) >= FORMULA_STACK)
         return r;
-    }
-    memcpy(&r.step[r.n], b->step, sizeof b->step[0] * (size_t)b->n);
-    r.n += b->n;
-    r.step[r.n++] = (struct formula_step){ .op = op };
+    memcpy(r.step, a->step, sizeof a->step[0] * (size_t)a->n);
+    memcpy(&r.step[a->n], b->step, sizeof b->step[0] * (size_t)b->n);
+    r.n = a->n + b->n + 1;
+    r.step[r.n - 1] = (struct formula_step){ .op = op };
     return r;
 }
 

@@ -88,12 +88,14 @@ bool formula_follows(const struct formula *f, const struct formula *g, const str
 
 int formula_depth(const struct formula *f); /* of the stack that evaluation needs */
 
-/* Building, in reading order of the result: f_bin(FO_LE, f_size(0), f_const(4096)). Too long sets n to -1. */
+/* Building, in reading order of the result: f_le(f_size(0), 4096).  Operands are formulas or C integers.  Too long sets
+ * n to -1. */
 struct formula f_const(int64_t x);
 struct formula f_leaf(enum formula_op op, int64_t imm);
 struct formula f_bin(enum formula_op op, const struct formula *a, const struct formula *b);
 struct formula f_not(const struct formula *a);
-#define F_(x)              (&(const struct formula[1]){ (x) }[0])
+__attribute__((always_inline)) static inline struct formula f_itself(struct formula f) { return f; }
+#define F_(x)              (&(const struct formula[1]){ _Generic((x), struct formula : f_itself, default : f_const)(x) }[0])
 #define f_add(a, b)        f_bin(FO_ADD, F_(a), F_(b))
 #define f_sub(a, b)        f_bin(FO_SUB, F_(a), F_(b))
 #define f_mul(a, b)        f_bin(FO_MUL, F_(a), F_(b))

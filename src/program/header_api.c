@@ -145,7 +145,8 @@ static int most_kernels(const struct program *p)
     return most;
 }
 
-void header_handle(const struct header *h)
+/* The type of a handle. */
+static void header_handle(const struct header *h)
 {
     header_emit(h, "typedef struct @_program {\n    const char *message; /* why the last call failed */\n    char "
                    "log[1024];      /* of the PTX compiler */\n    /* The rest is not for users. */\n");

@@ -55,7 +55,6 @@ void header_refuse(const struct header *h);
 void header_checks(const struct header *h);          /* of sizes and pointers */
 void header_code(const struct header *h);            /* all that is not for users */
 void header_typed_functions(const struct header *h); /* upon NAME_measure and NAME_start */
-void header_handle(const struct header *h);          /* the type of a handle */
 void header_values(const struct header *h);          /* what a launch is given */
 void header_walk(struct str *out);
 void header_support(struct str *out);

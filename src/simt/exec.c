@@ -39,7 +39,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void exec_watch(struct exec *x)
+/* Pauses the run when it is time to call the watcher. */
+static void exec_watch(struct exec *x)
 {
     if (x->options.watch && now() - x->watched_at > WATCH_SECONDS)
         x->pause = true;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *report_what(int what)
+static const char *report_what(int what)
 {
     switch (what) {
     case SIMT_OK: return "ok";

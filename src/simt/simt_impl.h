@@ -275,8 +275,7 @@ void exec_suspend(struct exec *x);    /* the current thread waits; somebody will
 void exec_interleave(struct exec *x); /* a place where other threads may come in between */
 void exec_preempt(struct exec *x);    /* out of fuel */
 void exec_poll(struct exec *x, const char *name,
-               bool leave);      /* the current thread may be spinning; leave: others first */
-void exec_watch(struct exec *x); /* is it time to call the watcher? */
+               bool leave); /* the current thread may be spinning; leave: others first */
 static inline void exec_progress(struct exec *x) { x->idle = 0, x->accesses = 0, x->votes = 0; }
 /* A warp operation is progress, but not when warps do nothing else: those that wait may vote on it again and again. */
 static inline void exec_vote(struct exec *x)
@@ -349,7 +348,6 @@ void report_stuck(struct exec *x);
 /* A message without a thread. */
 void report_plain(struct simt_report *r, int what, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void report_modes(const struct simt_options *o, char *text, size_t size);
-const char *report_what(int what);
 
 /* ---- run.c: steps ---------------------------------------------------------------------------- */
 struct simt_control {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """golden_ptx.py PTXGEN SPECS GOLDEN RELEASE [--accept] - did a change touch the PTX of a default plan?
 
-GOLDEN has a line per spec and architecture: a hash of the PTX, without comments and with all names numbered in order of
-appearance, so that kernels, parameters and files may be renamed.  A difference is a failure that names the specs; where
+GOLDEN has a line per spec, with a hash of the PTX for each architecture: without comments and with all names numbered in
+order of appearance, so that kernels, parameters and files may be renamed.  A difference is a failure that names the specs; where
 it is wanted, `--accept` (./dev golden) writes the new hashes, and the diff of GOLDEN shows which specs a commit touched.
 
 The hashes are those of one release of LLVM.  With another RELEASE the test is skipped (exit status 77).
@@ -53,9 +53,14 @@ def all_digests(ptxgen, specs):
 
 def read(golden):
     """The release of LLVM, and a hash per spec and architecture."""
-    lines = golden.read_text().splitlines() if golden.exists() else []
-    release = lines[0].removeprefix("# LLVM ") if lines else ""
-    return release, dict(line.rsplit(" ", 1) for line in lines[1:])
+    lines = golden.read_text().splitlines() if golden.exists() else [""]
+    rows = [line.split() for line in lines[1:]]
+    return lines[0].removeprefix("# LLVM "), {f"{spec} {arch}": value for spec, *values in rows for arch, value in zip(ARCHITECTURES, values)}
+
+
+def write(golden, release, hashes):
+    rows = [" ".join([spec, *(hashes[f"{spec} {arch}"] for arch in ARCHITECTURES)]) for spec in sorted({key.split()[0] for key in hashes})]
+    golden.write_text("\n".join([f"# LLVM {release}", *rows, ""]))
 
 
 def main():
@@ -69,7 +74,7 @@ def main():
     for key in changed:
         print(f"{'CHANGED' if '--accept' in sys.argv else 'FAIL'} {key}")
     if "--accept" in sys.argv:
-        golden.write_text(f"# LLVM {release}\n" + "".join(f"{key} {now[key]}\n" for key in sorted(now)))
+        write(golden, release, now)
         return 0
     print(f"{len(now) - len(changed)} passed, {len(changed)} failed")
     return 1 if changed else 0

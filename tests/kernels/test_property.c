@@ -176,18 +176,11 @@ static void run_seed(uint64_t seed)
     free(spec);
 }
 
-/* Several tests so that a failure names its block of seeds and the others still run. */
-#define BLOCK(name, from)                                                                                              \
-    Test(property, name)                                                                                               \
-    {                                                                                                                  \
-        for (uint64_t seed = (from); seed < (from) + 60; seed++)                                                       \
-            run_seed(seed);                                                                                            \
-    }
-BLOCK(seeds_1, 1)
-BLOCK(seeds_61, 61)
-BLOCK(seeds_121, 121)
-BLOCK(seeds_181, 181)
-BLOCK(seeds_241, 241)
+HARNESS_SEEDS(property, 1, 60)
+HARNESS_SEEDS(property, 61, 60)
+HARNESS_SEEDS(property, 121, 60)
+HARNESS_SEEDS(property, 181, 60)
+HARNESS_SEEDS(property, 241, 60)
 
 /* Where bits must not depend on the run, they do not depend on where arrays begin either. */
 static void check_addresses(const char *spec, int n)

@@ -146,16 +146,10 @@ static void run_seed(uint64_t seed)
     free(spec);
 }
 
-#define BLOCK(name, from)                                                                                              \
-    Test(scans, name)                                                                                                  \
-    {                                                                                                                  \
-        for (uint64_t seed = (from); seed < (from) + 40; seed++)                                                       \
-            run_seed(seed);                                                                                            \
-    }
-BLOCK(seeds_1, 1)
-BLOCK(seeds_41, 41)
-BLOCK(seeds_81, 81)
-BLOCK(seeds_121, 121)
+HARNESS_SEEDS(scans, 1, 40)
+HARNESS_SEEDS(scans, 41, 40)
+HARNESS_SEEDS(scans, 81, 40)
+HARNESS_SEEDS(scans, 121, 40)
 
 /* The scan of an array onto itself. */
 static void check_in_place(const char *spec, const char *strategy, int64_t n)

@@ -234,16 +234,10 @@ static void run_seed(uint64_t seed)
     free(spec);
 }
 
-#define BLOCK(name, from)                                                                                              \
-    Test(segments, name)                                                                                               \
-    {                                                                                                                  \
-        for (uint64_t seed = (from); seed < (from) + 20; seed++)                                                       \
-            run_seed(seed);                                                                                            \
-    }
-BLOCK(seeds_1, 1)
-BLOCK(seeds_21, 21)
-BLOCK(seeds_41, 41)
-BLOCK(seeds_61, 61)
+HARNESS_SEEDS(segments, 1, 20)
+HARNESS_SEEDS(segments, 21, 20)
+HARNESS_SEEDS(segments, 41, 20)
+HARNESS_SEEDS(segments, 61, 20)
 
 /* Shares of several tiles, and so many offsets among so many elements that finding a share takes several steps; far
  * more offsets than elements, so that most groups of segments are empty. */

@@ -349,12 +349,12 @@ static void run_shifted(uint64_t seed, bool stream)
 
 Test(stencil, shifted_rows)
 {
-    for (uint64_t seed = 1001; seed <= 1040; seed++)
+    for (uint64_t seed = 1001; seed <= 1040; seed += (uint64_t)harness_one_in("PTXGEN_TEST_SEEDS"))
         run_shifted(seed, false);
 }
 Test(stencil, shifted_rows_stream)
 {
-    for (uint64_t seed = 1041; seed <= 1080; seed++)
+    for (uint64_t seed = 1041; seed <= 1080; seed += (uint64_t)harness_one_in("PTXGEN_TEST_SEEDS"))
         run_shifted(seed, true);
 }
 
@@ -391,14 +391,7 @@ Test(stencil, packed_bytes)
             run_packed(i % 2 ? "u8" : "i8", values[i], columns);
 }
 
-/* Several tests so that a failure names its block of seeds and the others still run. */
-#define BLOCK(name, from)                                                                                              \
-    Test(stencil, name)                                                                                                \
-    {                                                                                                                  \
-        for (uint64_t seed = (from); seed < (from) + 40; seed++)                                                       \
-            run_seed(seed);                                                                                            \
-    }
-BLOCK(seeds_1, 1)
-BLOCK(seeds_41, 41)
-BLOCK(seeds_81, 81)
-BLOCK(seeds_121, 121)
+HARNESS_SEEDS(stencil, 1, 40)
+HARNESS_SEEDS(stencil, 41, 40)
+HARNESS_SEEDS(stencil, 81, 40)
+HARNESS_SEEDS(stencil, 121, 40)

@@ -156,11 +156,7 @@ static void run_seed(uint64_t seed)
     free(spec);
 }
 
-Test(temporal, random)
-{
-    for (uint64_t seed = 1; seed <= 20; seed++)
-        run_seed(seed);
-}
+HARNESS_SEEDS(temporal, 1, 20)
 
 /* Tall enough that some rounds meet neither the first nor the last plane, wide enough that some strips meet no side. */
 Test(temporal, away_from_the_edge)

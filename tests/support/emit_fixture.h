@@ -19,7 +19,7 @@ typedef void (*emitter)(kb *k, const void *arg);
 struct emission_options {
     const char *arch; /* NULL: sm_90 */
     int ptx;          /* 0: by policy */
-    bool no_contract, ir;
+    bool ir;
     struct llvmgen_options gen;
 };
 
@@ -43,7 +43,7 @@ static inline struct emitted emit_with(struct emission_options o, emitter f, con
     arena_init(&s.arena);
     s.arena.oom = &oom;
     diags_init(&s.diags, &s.arena);
-    struct codegen *cg = codegen_begin(&d, &o.gen, !o.no_contract, "test");
+    struct codegen *cg = codegen_begin(&d, &o.gen, "test");
     cr_assert(cg != NULL);
     kb *k = codegen_builder(cg);
     f(k, arg);

@@ -33,6 +33,22 @@ struct harness {
     char text[2048]; /* what went wrong */
 };
 
+/* Of random cases and of specs one in as many as the environment says is run, where sanitizers take their time. */
+static inline int harness_one_in(const char *variable)
+{
+    const char *n = getenv(variable);
+    return n ? atoi(n) : 1;
+}
+
+/* run_seed() of `count` seeds from `from` on, as a test of a suite: a failure names its block of seeds, and the other
+ * blocks still run.  PTXGEN_TEST_SEEDS=N: one in N of them. */
+#define HARNESS_SEEDS(suite, from, count)                                                                              \
+    Test(suite, seeds_##from)                                                                                          \
+    {                                                                                                                  \
+        for (uint64_t seed = (from); seed < (from) + (count); seed += (uint64_t)harness_one_in("PTXGEN_TEST_SEEDS"))   \
+            run_seed(seed);                                                                                            \
+    }
+
 static inline uint64_t harness_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -67,8 +83,8 @@ static inline bool harness_fail(struct harness *h, const char *what)
     return false;
 }
 
-/* Spec text to host code.  settings: NAME=VALUE pairs as name, value, name, value, …, NULL. */
-static inline bool harness_open(struct harness *h, const char *name, const char *spec, const char *arch,
+/* Spec text to plan.  settings: NAME=VALUE pairs as name, value, name, value, …, NULL. */
+static inline bool harness_plan(struct harness *h, const char *name, const char *spec, const char *arch,
                                 const char *const *settings)
 {
     ptxgen_setting set[8];
@@ -84,9 +100,19 @@ static inline bool harness_open(struct harness *h, const char *name, const char 
         return harness_fail(h, "problem");
     if (ptxgen_plan_create(h->s, h->problem, &o, &h->plan) != PTXGEN_OK)
         return harness_fail(h, "plan");
-    if (ptxgen_host_create(h->s, h->plan, NULL, &h->host) != PTXGEN_OK)
-        return harness_fail(h, "host");
     return true;
+}
+
+static inline bool harness_compile(struct harness *h)
+{
+    return ptxgen_host_create(h->s, h->plan, NULL, &h->host) == PTXGEN_OK || harness_fail(h, "host");
+}
+
+/* Spec text to host code. */
+static inline bool harness_open(struct harness *h, const char *name, const char *spec, const char *arch,
+                                const char *const *settings)
+{
+    return harness_plan(h, name, spec, arch, settings) && harness_compile(h);
 }
 
 static inline void *harness_memory(struct harness *h, int64_t bytes, int64_t skew)

@@ -76,14 +76,14 @@ static inline void make_program(void)
 {
     module[0] = (struct prog_module){ .ptx = ptx_small, .length = sizeof ptx_small - 1 };
     module[1] = (struct prog_module){ .ptx = ptx_large, .length = sizeof ptx_large - 1 };
-    check[0] = (struct prog_check){ f_ge(f_size(0), f_const(1)), "n must be at least 1" };
-    cases[0].guard = f_le(f_size(0), f_const(100));
+    check[0] = (struct prog_check){ f_ge(f_size(0), 1), "n must be at least 1" };
+    cases[0].guard = f_le(f_size(0), 100);
     small_step[0].grid = f_const(1);
-    large_args[6].value = f_sub(f_size(0), f_const(2 * 1000));
+    large_args[6].value = f_sub(f_size(0), 2 * 1000);
     large_args[7].value = f_mul(f_size(0), f_resident(0));
     large_buffer[0].bytes = f_const(4);
-    large_buffer[1].bytes = f_mul(f_size(0), f_const(8));
-    large_step[0].grid = f_mul(f_const(4), f_cdiv(f_size(0), f_const(4096)));
+    large_buffer[1].bytes = f_mul(f_size(0), 8);
+    large_step[0].grid = f_mul(4, f_cdiv(f_size(0), 4096));
     large_step[0].shared = f_const(1000);
     large_step[1].grid = f_const(1);
     large_step[1].repeat = f_const(2);

@@ -82,7 +82,8 @@ int verify_evaluate(struct job *j)
     return status;
 }
 
-bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double bound)
+/* Is `got` within `bound` of `expected`? */
+static bool value_agrees(ptxgen_type t, ptxgen_value got, ptxgen_value expected, double bound)
 {
     if (!type_is_float(t)) {
         double difference =

@@ -159,10 +159,10 @@ void kb_kernel_begin(kb *k, const char *name, int threads, int cluster, int min_
         kb_ready(k);
 }
 
-static void enum_attribute(kb *k, unsigned index, const char *name, uint64_t value)
+static void enum_attribute(kb *k, LLVMValueRef fn, unsigned index, const char *name, uint64_t value)
 {
     const unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-    LLVMAddAttributeAtIndex(k->fn, index, LLVMCreateEnumAttribute(k->cx, kind, value));
+    LLVMAddAttributeAtIndex(fn, index, LLVMCreateEnumAttribute(k->cx, kind, value));
 }
 
 static void parameter_attributes(kb *k)
@@ -170,9 +170,9 @@ static void parameter_attributes(kb *k)
     for (int i = 0; i < k->nparams; i++) {
         const struct kb_parameter *p = &k->param[i];
         const unsigned index = (unsigned)i + 1;
-        enum_attribute(k, index, "noundef", 0);
+        enum_attribute(k, k->fn, index, "noundef", 0);
         if (p->align)
-            enum_attribute(k, index, "align", (uint64_t)p->align);
+            enum_attribute(k, k->fn, index, "align", (uint64_t)p->align);
     }
 }
 
@@ -181,8 +181,8 @@ static void invariant_attributes(kb *k)
 {
     for (int i = 0; i < k->nparams && !k->dependent; i++) {
         if (k->param[i].flags & KB_INVARIANT) {
-            enum_attribute(k, (unsigned)i + 1, "noalias", 0);
-            enum_attribute(k, (unsigned)i + 1, "readonly", 0);
+            enum_attribute(k, k->fn, (unsigned)i + 1, "noalias", 0);
+            enum_attribute(k, k->fn, (unsigned)i + 1, "readonly", 0);
         }
     }
 }
@@ -220,7 +220,7 @@ void kb_ready(kb *k)
     LLVMAppendExistingBasicBlock(k->fn, k->body_block);
     LLVMPositionBuilderAtEnd(k->entry, k->entry_block);
     LLVMPositionBuilderBefore(k->entry, LLVMBuildBr(k->entry, k->body_block));
-    enum_attribute(k, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+    enum_attribute(k, k->fn, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
     parameter_attributes(k);
     LLVMBuilderRef saved = kb_enter_entry(k);
     k->target->kernel(k, k->threads, k->cluster, k->min_blocks);
@@ -340,11 +340,9 @@ static LLVMValueRef declaration(kb *k, const char *name, LLVMTypeRef fty, bool c
         kb_misuse(k, "no such intrinsic: %s", name);
     fn = LLVMAddFunction(k->mod, name, fty); /* LLVM gives intrinsics their attributes by name */
     if (!intrinsic) {
-        const unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-        const unsigned conv = LLVMGetEnumAttributeKindForName("convergent", 10);
-        LLVMAddAttributeAtIndex(fn, (unsigned)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(k->cx, nounwind, 0));
+        enum_attribute(k, fn, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
         if (convergent)
-            LLVMAddAttributeAtIndex(fn, (unsigned)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(k->cx, conv, 0));
+            enum_attribute(k, fn, (unsigned)LLVMAttributeFunctionIndex, "convergent", 0);
     }
     return fn;
 }

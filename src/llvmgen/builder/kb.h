@@ -84,7 +84,6 @@ struct kb_target;
 /* ---- builder and kernels --------------------------------------------------------------------------------------- */
 struct kb_options {
     int sm, ptx;    /* 90, 80 */
-    bool contract;  /* fuse a*b+c */
     int omit_point; /* tests: leave out this ordering point (1, 2, …); 0: none */
     int shared_max; /* shared memory that a block may have, bytes; 0: what every device has, 48 KiB */
 };

@@ -44,23 +44,17 @@ bool kb_is_const(kb_val v, int64_t *x)
     return true;
 }
 
-/* a*b+c may fuse where the spec allows it. */
-static LLVMValueRef contractible(kb *k, LLVMValueRef v)
-{
-    if (k->options.contract && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
-        LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
-    return v;
-}
-
 /* ---- binary operations ------------------------------------------------------------------------------------------- */
 
+/* Every operation is rounded by itself, as the language says and the oracle does: a * b + c is fused only where a spec
+ * says fma. */
 static LLVMValueRef float_op(kb *k, enum kb_bin op, enum ty ty, LLVMValueRef a, LLVMValueRef b)
 {
     LLVMValueRef args[] = { a, b };
     switch (op) {
-    case KB_ADD: return contractible(k, LLVMBuildFAdd(k->b, a, b, ""));
-    case KB_SUB: return contractible(k, LLVMBuildFSub(k->b, a, b, ""));
-    case KB_MUL: return contractible(k, LLVMBuildFMul(k->b, a, b, ""));
+    case KB_ADD: return LLVMBuildFAdd(k->b, a, b, "");
+    case KB_SUB: return LLVMBuildFSub(k->b, a, b, "");
+    case KB_MUL: return LLVMBuildFMul(k->b, a, b, "");
     case KB_DIV: return LLVMBuildFDiv(k->b, a, b, "");
     case KB_MIN:
     case KB_MAX: return k->target->extreme(k, op == KB_MAX, ty, a, b);

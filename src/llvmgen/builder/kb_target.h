@@ -88,6 +88,15 @@ struct kb_target {
     void (*copy_commit)(kb *k);
     void (*copy_wait)(kb *k, int pending);
 };
+/* Those that every target has: X(hook) for each. */
+/* clang-format off */
+#define KB_HOOKS(X)                                                                                                    \
+    X(kernel) X(shared_base) X(shared_done) X(sreg) X(shfl) X(vote) X(redux)                                           \
+    X(barrier) X(team_barrier) X(warp_sync) X(fence) X(load) X(store) X(rmw) X(cas) X(backoff) X(math) X(extreme)      \
+    X(cluster_map) X(cluster_arrive) X(cluster_wait) X(dependency_wait) X(dependency_launch) X(prefetch)               \
+    X(mbar_init) X(mbar_ready) X(mbar_arrive) X(mbar_wait)                                                             \
+    X(bulk_load) X(bulk_store) X(bulk_commit) X(bulk_wait) X(proxy_fence) X(copy) X(copy_commit) X(copy_wait)
+/* clang-format on */
 extern const struct kb_target kb_target_nvptx, kb_target_host;
 
 /* What kb.c shares with the target files and nobody else. */

@@ -17,7 +17,8 @@
  */
 #include "llvmgen/shared/last_block.h"
 
-kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
+/* The whole block arrives.  tiles_reduce() or windows_reduce(), combined: thread 0 gets the block's total. */
+static kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
 {
     struct valid_items f;
     kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");

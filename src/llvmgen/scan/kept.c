@@ -15,20 +15,12 @@ bool kept_gathers(const struct items *h, int output)
     return o->role == OUT_KEPT && h->inside && !*o->array.field[0].name && !scan_keeps(h->g->p);
 }
 
-/* Elements of the run that the counter, a scan, counts. */
-static kb_val kept_by(const struct items *h, int counter, const struct run *r)
-{
-    kb *k = h->g->k;
-    const kb_val kept = r->x.e[state_first(h->g->p, counter)];
-    return kb_select(k, r->some, kept, kb_imm(k, kept.ty, 0));
-}
-
 /* Positions after the last one of the array repeat it, unless nothing is counted there. */
 static kb_val kept_by_tile(const struct items *h, int counter)
 {
     kb *k = h->g->k;
     LET(beyond, kb_sub(k, kb_imm(k, TY_I32, kb_threads(k) * h->n), h->valid));
-    kb_var kept = kb_var_new(k, kb_cast(k, kept_by(h, counter, &h->total), TY_I32), "kept");
+    kb_var kept = kb_var_new(k, kept_counted(h->g, counter, &h->total, TY_I32), "kept");
     if (!items_know_neighbours(h))
         kb_if(k, kb_gt(k, beyond, 0)) {
             struct items last = { .g = h->g, .segment = h->segment, .base = h->base, .valid = h->valid };
@@ -54,7 +46,7 @@ static void put(struct items *h, int output, const kb_val *x)
         struct point pt;
         item_point(h, &pt, i);
         if (i == 0 || (h->stretch && i % h->stretch == 0))
-            rank = kb_cast(k, kept_by(h, o->counter, &h->inside[h->stretch ? i / h->stretch : 0]), TY_I32);
+            rank = kept_counted(g, o->counter, &h->inside[h->stretch ? i / h->stretch : 0], TY_I32);
         const kb_val keep = kb_and(k, items_inside(h, i), emit_expr(k, &pt.env, o->where));
         kb_if(k, keep) {
             kb_store(k, ptr_as(h->kept, x[i].ty), rank, x[i]);
@@ -181,7 +173,7 @@ void kept_store(struct items *h, int output, const kb_val *x)
         put(h, output, x);
     if (!done || !h->met)
         kb_barrier(k);
-    const kb_val before = kb_cast(k, kept_by(h, counter, &h->outside), TY_I64);
+    const kb_val before = kept_counted(g, counter, &h->outside, TY_I64);
     output_store_kept(g, output, ptr_as(h->kept, x[0].ty), kept_by_tile(h, counter), before, h->segment->length);
 }
 
@@ -190,7 +182,7 @@ kb_tup kept_total(const struct items *h)
     kb *k = h->g->k;
     kb_tup x = { .n = h->g->p->nreductions };
     for (int r = 0; r < x.n; r++) {
-        const kb_val before = kept_by(h, r, &h->outside);
+        const kb_val before = kept_counted(h->g, r, &h->outside, h->g->p->reduction[r].op->field[0]);
         x.e[r] = kb_add(k, before, kb_cast(k, kept_by_tile(h, r), before.ty));
     }
     return x;

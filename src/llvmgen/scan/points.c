@@ -113,7 +113,8 @@ static int direct_fields(const struct problem *p)
     return n;
 }
 
-void var_put(kb *k, kb_var *v, bool first, kb_val x, const char *name)
+/* v := x; `first`: declare v. */
+static void var_put(kb *k, kb_var *v, bool first, kb_val x, const char *name)
 {
     if (first)
         *v = kb_var_new(k, x, name);

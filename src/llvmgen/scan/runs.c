@@ -135,14 +135,6 @@ struct run run_from_lane(struct gen *g, struct run r, kb_val lane, bool cuts)
     return out;
 }
 
-static int power_of_two_above(int n)
-{
-    int p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
-}
-
 struct run warp_scan_exclusive(struct gen *g, struct run own, bool cuts, struct run *total)
 {
     const struct run upto = warp_scan(g, own, KB_WARP, cuts);

@@ -72,8 +72,6 @@ struct direct_vars {
 };
 void direct_keep(struct gen *g, struct direct_vars *v, const struct direct *direct, int n);
 void direct_take(struct gen *g, const struct direct_vars *v, struct direct *direct, int n);
-/* v := x; `first`: declare v. */
-void var_put(kb *k, kb_var *v, bool first, kb_val x, const char *name);
 /* n values in the order of memory from the order of positions, and back. */
 void turn_values(const struct gen *g, kb_val *x, int n);
 
@@ -263,8 +261,6 @@ void packed_scan(struct items *h, int first, int n, struct run before);
 
 /* ---- the transpose (stage.c) ------------------------------------------------------------------------------------- */
 
-/* Inputs and outputs that go through it: direct arrays of scalars. */
-bool stage_has_input(const struct problem *p, int input);
 /* Shared memory for n positions per thread, one array at a time; this warp's part of it. */
 kb_ptr stage_new(struct gen *g, int n, kb_ptr all);
 int stage_bytes(const struct gen *g, int n); /* of the buffer */

@@ -19,7 +19,8 @@
 
 static bool scalar(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name; }
 
-bool stage_has_input(const struct problem *p, int input)
+/* Inputs and outputs that go through it: direct arrays of scalars. */
+static bool stage_has_input(const struct problem *p, int input)
 {
     return access_input_direct(p, input) && scalar(&p->input[input].array);
 }

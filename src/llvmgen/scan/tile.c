@@ -153,19 +153,6 @@ void tile_finish(struct gen *g, struct tile *t, struct run before)
         store_totals(h);
 }
 
-struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix)
-{
-    kb *k = g->k;
-    const kb_arr slot = state_shared(g, 1, "tile_prefix");
-    kb_if(k, mine) {
-        kb_store(k, slot, 0, prefix);
-    }
-    kb_barrier(k);
-    t->items.stage_used = false;
-    t->items.met = true;
-    return (struct run){ kb_not(k, t->alone), kb_false(k), kb_load(k, slot, 0) };
-}
-
 struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
 {
     kb *k = g->k;
@@ -174,5 +161,13 @@ struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket)
         kb_set(k, prefix, lookback(g, ticket, t->total, t->alone).x);
     }
     kept_put_first(&t->items);
-    return tile_share(g, t, kb_thread0(k), kb_get(k, prefix));
+    const kb_tup found = kb_get(k, prefix);
+    const kb_arr shared = state_shared(g, 1, "tile_prefix");
+    kb_if(k, kb_thread0(k)) {
+        kb_store(k, shared, 0, found);
+    }
+    kb_barrier(k);
+    t->items.stage_used = false;
+    t->items.met = true;
+    return (struct run){ kb_not(k, t->alone), kb_false(k), kb_load(k, shared, 0) };
 }

@@ -32,9 +32,6 @@ void tile_load_marked(struct gen *g, struct tile *t, kb_val number, void (*mark)
 void tile_load_own(struct gen *g, struct tile *t, struct ticket *ticket);
 /* Scan and store the positions, and the totals of segments that end here.  The whole block arrives. */
 void tile_finish(struct gen *g, struct tile *t, struct run before);
-/* Value of one thread for the whole block, by way of shared memory: the prefix of a tile.  `mine`: bool, this thread
- * has it. */
-struct run tile_share(struct gen *g, struct tile *t, kb_val mine, kb_tup prefix);
 /* The prefix of the tile by look-back of the first warp, for all threads.  The whole block arrives. */
 struct run tile_prefix(struct gen *g, struct tile *t, struct ticket ticket);
 

@@ -30,7 +30,7 @@ kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct valid_items f)
     return x;
 }
 
-static int power_of_two_above(int n)
+int power_of_two_above(int n)
 {
     int p = 1;
     while (p < n)

@@ -70,8 +70,6 @@ kb_tup emit_exprs(kb *k, struct emit_env *env, int n, const struct expr *const *
 /* a op b, a the earlier operand.  `outer` supplies params, sizes and invariant inputs; NULL for an operator without
  * them. */
 kb_tup emit_combine(kb *k, const struct op *op, struct emit_env *outer, kb_tup a, kb_tup b);
-/* n states in order, those of an operator with a pivot at once. */
-kb_tup emit_combine_many(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n);
 /* The identity; a misuse for an operator that has none. */
 kb_tup emit_identity(kb *k, const struct op *op, struct emit_env *outer);
 /* The padding element (built-in operators: NaN for min and max), else the identity. */

@@ -141,6 +141,8 @@ struct valid_items {
 };
 static inline struct valid_items valid_all(void) { return (struct valid_items){ .all = true }; }
 static inline struct valid_items valid_first(kb_val count) { return (struct valid_items){ .count = count }; }
+/* The least power of two that is not below n. */
+int power_of_two_above(int n);
 /* The whole warp arrives.  Lane 0 gets the total of the valid lanes among the first `lanes` (a power of two). */
 kb_tup warp_reduce(struct gen *g, kb_tup x, int lanes, struct valid_items f);
 /* The whole block arrives; lane 0 of each warp has the warp's total in x.  Thread 0 gets the total of the warps.
@@ -220,8 +222,6 @@ kb_val tiles_valid_blocks(struct gen *g, kb_val blocks);
 /* The whole warp arrives.  Lane 0 gets the total of the warp's consecutive windows, in order; *warps: the warps of the
  * block that have one. */
 kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_items *warps);
-/* The whole block arrives.  tiles_reduce() or windows_reduce(), combined: thread 0 gets the block's total. */
-kb_tup block_total(struct gen *g, kb_val block, kb_val blocks);
 
 #define STRATEGY(id, kind, name, reference, tunables, chain) void emit_##id(struct gen *g);
 #include "lower/strategies.def"

@@ -37,7 +37,8 @@ static kb_val emit_moved(kb *k, const struct op *op, struct emit_env *outer, con
     return emit_expr(k, &env, op->let[1].value);
 }
 
-kb_tup emit_combine_many(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n)
+/* n states in order, those of an operator with a pivot at once. */
+static kb_tup emit_combine_many(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n)
 {
     if (n == 1)
         return x[0];

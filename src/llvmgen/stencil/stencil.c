@@ -76,7 +76,8 @@ static void box_origin(struct sweep *s)
     skew_origin(s);
 }
 
-kb_val sweep_inside(struct sweep *s, int from, int to)
+/* Do all the window's points exist along the first `axes` axes, and lie their surroundings at known offsets inside? */
+static kb_val sweep_inside(struct sweep *s, int axes)
 {
     struct gen *g = s->g;
     kb *k = g->k;
@@ -84,7 +85,7 @@ kb_val sweep_inside(struct sweep *s, int from, int to)
     const struct skews skews = stencil_skewed(g->c) ? stencil_skews(g->c, g->p->rank) : (struct skews){ 0, 0 };
     const struct reach r = stencil_space_reach(g->p);
     kb_val inside = kb_true(k);
-    for (int d = from; d < to; d++) {
+    for (int d = 0; d < axes; d++) {
         const int points = stencil_points(g->c, g->p->rank, d);
         int64_t beyond = points + r.hi[d], before = -r.lo[d];
         if (d == last && stencil_skewed(g->c)) { /* with the vectors that the outermost columns lie in */
@@ -99,13 +100,14 @@ kb_val sweep_inside(struct sweep *s, int from, int to)
     return inside;
 }
 
-kb_val sweep_exists(struct sweep *s, int from, int to)
+/* May a point of the window exist?  Along axes other than the last: its first. */
+static kb_val sweep_exists(struct sweep *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const int last = g->p->rank - 1, points = stencil_points(g->c, g->p->rank, last);
     kb_val exists = kb_true(k);
-    for (int d = from; d < to; d++) {
+    for (int d = 0; d <= last; d++) {
         kb_val first = s->origin[d];
         if (d == last && stencil_skewed(g->c)) {
             const struct skews skews = stencil_skews(g->c, g->p->rank);
@@ -189,7 +191,8 @@ static struct stencil_point *new_points(struct sweep *s, int n)
     return sp;
 }
 
-void sweep_row(struct sweep *s, struct window *w, const int *first)
+/* Compute and store points `first` … of the last axis, a row of a window that has been loaded. */
+static void sweep_row(struct sweep *s, struct window *w, const int *first)
 {
     struct stencil_point *sp = new_points(s, w->points[w->rank - 1]);
     if (sp) {
@@ -249,7 +252,8 @@ void sweep_rows(struct sweep *s, struct window *w)
         }
 }
 
-kb_val sweep_rows_inside(struct sweep *s)
+/* Is all inside along the axes but the last, for PLACE_ROWS? */
+static kb_val sweep_rows_inside(struct sweep *s)
 {
     enum { WIDE = 64 };
     struct gen *g = s->g;
@@ -260,7 +264,7 @@ kb_val sweep_rows_inside(struct sweep *s)
                  wide = kb_ge(k, gen_extent(g, &g->p->space[rank - 1].extent), WIDE);
     const kb_val after = kb_lt(k, kb_add(k, s->origin[0], stencil_points(g->c, rank, 0) + r.hi[0]),
                                gen_extent(g, &g->p->space[0].extent));
-    return kb_and(k, kb_and(k, sweep_inside(s, 0, rank - 1), wide), kb_and(k, before, after));
+    return kb_and(k, kb_and(k, sweep_inside(s, rank - 1), wide), kb_and(k, before, after));
 }
 
 static void window(struct sweep *s, const int *points, enum placement place)
@@ -331,12 +335,12 @@ static void windows(struct sweep *s)
         points[d] = stencil_points(s->g->c, rank, d);
     LET(rows, rank > 1 ? kb_all(k, sweep_rows_inside(s)) : kb_false(k));
     kb_section(k, "inside");
-    kb_if(k, kb_all(k, sweep_inside(s, 0, rank))) {
+    kb_if(k, kb_all(k, sweep_inside(s, rank))) {
         window(s, points, PLACE_INSIDE);
     }
     kb_else
     {
-        kb_if(k, sweep_exists(s, 0, rank)) {
+        kb_if(k, sweep_exists(s)) {
             kb_section(k, "columns");
             kb_if(k, rows) {
                 edge(s, points, PLACE_ROWS);

@@ -124,14 +124,7 @@ struct sweep {
     kb_tvar acc;             /* what this thread's points contribute */
     kb_var have;
 };
-/* Do all the window's points exist along these axes, and lie their surroundings at known offsets inside? */
-kb_val sweep_inside(struct sweep *s, int from, int to);
-/* Is all inside along the axes but the last, for PLACE_ROWS? */
-kb_val sweep_rows_inside(struct sweep *s);
-/* May a point of the window exist along these axes?  Along axes other than the last: its first. */
-kb_val sweep_exists(struct sweep *s, int from, int to);
-/* Compute and store points `first` … of the last axis, a row of a window that has been loaded; and all of its rows. */
-void sweep_row(struct sweep *s, struct window *w, const int *first);
+/* Compute and store all rows of a window that has been loaded. */
 void sweep_rows(struct sweep *s, struct window *w);
 /* The block streams along axis 0 instead (stencil_stream.c); s->box[0] is the number of its chunk of places. */
 void sweep_stream(struct sweep *s);

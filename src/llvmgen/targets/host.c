@@ -62,13 +62,10 @@ static LLVMValueRef site(kb *k)
 }
 
 /* ---- kernels and registers ------------------------------------------------------------------- */
-static void host_kernel_begins(kb *k, int threads, int cluster, int min_blocks)
+static void host_kernel(kb *k, int threads, int cluster, int min_blocks)
 {
     (void)threads, (void)cluster, (void)min_blocks; /* the executor has them from the plan */
     LLVMSetFunctionCallConv(kb_function(k), LLVMCCallConv);
-    const unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-    LLVMAddAttributeAtIndex(kb_function(k), (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(kb_context(k), nounwind, 0));
 }
 
 static LLVMValueRef host_shared_base(kb *k)
@@ -127,16 +124,19 @@ static LLVMValueRef host_redux(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_si
     return kb_call(k, "simt_redux", type_i32(k), 3, (LLVMValueRef[]){ i32(k, ops[op]), i32(k, is_signed), x }, true);
 }
 
-/* A call of a runtime function that takes the place in the emitter. */
-static void at_site(kb *k, const char *function)
+/* A call of a function of the executor. */
+static void runtime(kb *k, const char *function, int n, LLVMValueRef *args)
 {
-    kb_call(k, function, type_void(k), 1, (LLVMValueRef[]){ site(k) }, true);
+    kb_call(k, function, type_void(k), n, args, true);
 }
+
+/* The same of one that takes the place in the emitter. */
+static void at_site(kb *k, const char *function) { runtime(k, function, 1, (LLVMValueRef[]){ site(k) }); }
 
 static void host_team_barrier(kb *k, int id, int threads)
 {
     LLVMValueRef args[] = { site(k), i32(k, (uint32_t)id), i32(k, (uint32_t)threads) };
-    kb_call(k, "simt_team_barrier", type_void(k), 3, args, true);
+    runtime(k, "simt_team_barrier", 3, args);
 }
 
 static void host_barrier(kb *k) { at_site(k, "simt_barrier"); }
@@ -150,12 +150,12 @@ static LLVMValueRef host_cluster_map(kb *k, LLVMValueRef shared, LLVMValueRef ra
     return as_space(k, kb_call(k, "simt_cluster_map", type_ptr(k), 2, args, false), KB_CLUSTER_SHARED);
 }
 
-static void host_dependency_wait(kb *k) { kb_call(k, "simt_dependency_wait", type_void(k), 0, NULL, true); }
-static void host_dependency_launch(kb *k) { kb_call(k, "simt_dependency_launch", type_void(k), 0, NULL, true); }
+static void host_dependency_wait(kb *k) { runtime(k, "simt_dependency_wait", 0, NULL); }
+static void host_dependency_launch(kb *k) { runtime(k, "simt_dependency_launch", 0, NULL); }
 
 static void host_backoff(kb *k, int nanoseconds)
 {
-    kb_call(k, "simt_backoff", type_void(k), 1, (LLVMValueRef[]){ i32(k, (uint32_t)nanoseconds) }, true);
+    runtime(k, "simt_backoff", 1, (LLVMValueRef[]){ i32(k, (uint32_t)nanoseconds) });
 }
 
 static void host_placed(kb *k, LLVMValueRef at, int bytes, int rank, const LLVMValueRef index[3], const char *name)
@@ -163,7 +163,7 @@ static void host_placed(kb *k, LLVMValueRef at, int bytes, int rank, const LLVMV
     LLVMValueRef args[] = {
         as_space(k, at, 0), i32(k, (uint32_t)bytes), i32(k, (uint32_t)rank), index[0], index[1], index[2], text(k, name)
     };
-    kb_call(k, "simt_placed", type_void(k), 7, args, true);
+    runtime(k, "simt_placed", 7, args);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -279,15 +279,10 @@ static void host_fence(kb *k, enum kb_order o, enum kb_scope_of s)
         [KB_SCOPE_DEVICE] = SIMT_SCOPE_DEVICE,
         [KB_SCOPE_SYSTEM] = SIMT_SCOPE_SYSTEM,
     };
-    kb_call(k, "simt_fence", type_void(k), 2, (LLVMValueRef[]){ i32(k, order_of(o)), i32(k, scopes[s]) }, true);
+    runtime(k, "simt_fence", 2, (LLVMValueRef[]){ i32(k, order_of(o)), i32(k, scopes[s]) });
 }
 
 /* ---- asynchronous copies --------------------------------------------------------------------- */
-static void runtime(kb *k, const char *function, int n, LLVMValueRef *args)
-{
-    kb_call(k, function, type_void(k), n, args, true);
-}
-
 static void host_mbar_init(kb *k, LLVMValueRef bar, int arrivals, const char *name)
 {
     runtime(k, "simt_mbar_init", 3, (LLVMValueRef[]){ as_space(k, bar, 0), i32(k, (uint32_t)arrivals), text(k, name) });
@@ -391,44 +386,7 @@ static LLVMValueRef host_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *ar
     return kb_call(k, function, type, n, args, false);
 }
 
+#define HOOK(hook) .hook = host_##hook,
 const struct kb_target kb_target_host = {
-    .name = "host",
-    .division_traps = true,
-    .kernel = host_kernel_begins,
-    .shared_base = host_shared_base,
-    .shared_done = host_shared_done,
-    .sreg = host_sreg,
-    .shfl = host_shfl,
-    .vote = host_vote,
-    .redux = host_redux,
-    .barrier = host_barrier,
-    .team_barrier = host_team_barrier,
-    .warp_sync = host_warp_sync,
-    .fence = host_fence,
-    .load = host_load,
-    .store = host_store,
-    .rmw = host_rmw,
-    .cas = host_cas,
-    .backoff = host_backoff,
-    .math = host_math,
-    .extreme = host_extreme,
-    .placed = host_placed,
-    .cluster_map = host_cluster_map,
-    .cluster_arrive = host_cluster_arrive,
-    .cluster_wait = host_cluster_wait,
-    .dependency_wait = host_dependency_wait,
-    .dependency_launch = host_dependency_launch,
-    .prefetch = host_prefetch,
-    .mbar_init = host_mbar_init,
-    .mbar_ready = host_mbar_ready,
-    .mbar_arrive = host_mbar_arrive,
-    .mbar_wait = host_mbar_wait,
-    .bulk_load = host_bulk_load,
-    .bulk_store = host_bulk_store,
-    .bulk_commit = host_bulk_commit,
-    .bulk_wait = host_bulk_wait,
-    .proxy_fence = host_proxy_fence,
-    .copy = host_copy,
-    .copy_commit = host_copy_commit,
-    .copy_wait = host_copy_wait,
+    .name = "host", .division_traps = true, .placed = host_placed, KB_HOOKS(HOOK)
 };

@@ -116,7 +116,7 @@ static void add_cases(struct planner *pl, const struct strategy *row, const stru
         reduce_usual(pl, c);
         c->aligned = !i && c->tunable[TN_VECTOR] > 1;
         if (c->tunable[TN_BINS] && c->tunable[TN_BINS] < s->most)
-            c->code.guard = f_and(s->guard, f_le(segments_count(p), f_const(c->tunable[TN_BINS])));
+            c->code.guard = f_and(s->guard, f_le(segments_count(p), c->tunable[TN_BINS]));
         if (i || !c->aligned || !access_aligned_guard(p, c->tunable[TN_VECTOR], false, &aligned))
             return;
         c->code.guard = f_and(c->code.guard, aligned);
@@ -133,7 +133,7 @@ void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
         if (!p->space[d].reduced)
             plan_range_times(pl, &p->space[d].extent, lo, hi);
     if (!bins_placed(p)) /* of outputs, few bins have tables at all */
-        plan_check(pl, f_le(segments_count(p), f_const(INT32_MAX)), "there are more than 2^31 - 1 bins");
+        plan_check(pl, f_le(segments_count(p), INT32_MAX), "there are more than 2^31 - 1 bins");
 }
 
 /* Tables of more bins than there are elements are not worth clearing.  Where elements may as well meet in the outputs,
@@ -188,8 +188,7 @@ static struct formula table_kernel(struct planner *pl, struct plan_case *c, cons
     struct prog_kernel *k = plan_kernel(pl, c, suffix);
     k->threads = TABLE_THREADS;
     plan_problem_args(pl, k);
-    return f_max(f_const(1),
-                 f_min(f_cdiv(segments_count(pl->plan->problem), f_const(TABLE_THREADS)), f_const(TABLE_GRID_MAX)));
+    return f_max(1, f_min(f_cdiv(segments_count(pl->plan->problem), TABLE_THREADS), TABLE_GRID_MAX));
 }
 
 /* Blocks that fill the device; each takes at least as many elements as it has bins to add in the end. */
@@ -197,10 +196,10 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, b
 {
     const struct formula count = access_count(p);
     const int64_t tile = (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
-    struct formula blocks = f_min(f_cdiv(count, f_const(tile)), f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
+    struct formula blocks = f_min(f_cdiv(count, tile), f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]));
     if (tables)
-        blocks = f_min(blocks, f_div(count, f_max(f_const(1), segments_count(p))));
-    return f_max(f_const(1), blocks);
+        blocks = f_min(blocks, f_div(count, f_max(1, segments_count(p))));
+    return f_max(1, blocks);
 }
 
 bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, bool shared)
@@ -209,7 +208,7 @@ bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, b
     struct prog_kernel *add = reduce_kernel(pl, c, "");
     if (!(c->strategy->tunables & WITH_LANES) && shared && bins_columns(p)) {
         plan_value_arg(add, "columns", TY_I32, segments_inner(p));
-        plan_value_arg(add, "rows", TY_I64, f_mul(segments_length(p), f_ge(segments_inner(p), f_const(1))));
+        plan_value_arg(add, "rows", TY_I64, f_mul(segments_length(p), f_ge(segments_inner(p), 1)));
     }
     if (bins_placed(p)) {
         plan_value_arg(add, "bins", TY_I64, segments_count(p));
@@ -232,7 +231,7 @@ bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, b
 bool reduce_bins_global_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    return bins_build(pl, c, f_mul(segments_count(p), f_const(bins_bytes(p))), false);
+    return bins_build(pl, c, f_mul(segments_count(p), bins_bytes(p)), false);
 }
 
 bool reduce_bins_shared_build(struct planner *pl, struct plan_case *c)

@@ -76,7 +76,7 @@ static void add_columns(struct planner *pl, const struct strategy *row, const st
     plan_set(c, TN_VECTOR, 1, NULL);
     plan_set(c, TN_BINS, bins, NULL);
     plan_set_pdl(pl, c);
-    c->code.guard = f_and(guard, f_le(segments_inner(pl->plan->problem), f_const(c->tunable[TN_THREADS])));
+    c->code.guard = f_and(guard, f_le(segments_inner(pl->plan->problem), c->tunable[TN_THREADS]));
 }
 
 /* Loads of vectors, and loads of elements for arrays that share no boundary. */
@@ -121,7 +121,7 @@ void reduce_bins_private_plan(struct planner *pl, const struct strategy *row)
     for (int i = 0; i < rooms; i++) {
         const struct room *of = columns ? &of_columns[i] : &of_elements[i];
         const int room = plan_setting(pl, TN_BINS, room_for(pl, of)), bins = hi < room ? (hi > 1 ? (int)hi : 1) : room;
-        const struct formula fits = hi <= bins ? guard : f_and(guard, f_le(indices, f_const(bins)));
+        const struct formula fits = hi <= bins ? guard : f_and(guard, f_le(indices, bins));
         if (lo <= bins && columns)
             add_columns(pl, row, of, bins, fits);
         else if (lo <= bins)

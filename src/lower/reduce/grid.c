@@ -15,26 +15,26 @@ struct formula reduce_grid(struct planner *pl, const struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const struct formula count = access_count(p);
     const struct formula tiles =
-        f_cdiv(count, f_const((int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]));
+        f_cdiv(count, (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR]);
     const int per_sm = c->tunable[TN_BLOCKS_PER_SM];
     const bool waves = per_sm * c->tunable[TN_THREADS] >= WAVES_FROM * pl->plan->device.threads_per_sm;
-    const struct formula wanted = f_mul(f_sms(), f_const(!waves ? per_sm : per_sm > FEWER ? per_sm / FEWER : 1));
+    const struct formula wanted = f_mul(f_sms(), !waves ? per_sm : per_sm > FEWER ? per_sm / FEWER : 1);
     /* What the blocks leave is gathered by the threads of one. */
     const struct formula gathered = f_const((int64_t)GATHERED * c->tunable[TN_THREADS]);
     struct formula most = state_determinism(p) == DET_DEVICE ? f_const(FIXED_GRID) : f_min(wanted, gathered);
     if (waves && state_determinism(p) != DET_DEVICE) {
-        const struct formula all = f_min(f_mul(f_sms(), f_const(per_sm)), gathered);
+        const struct formula all = f_min(f_mul(f_sms(), per_sm), gathered);
         most = f_max(most, f_mul(f_lt(all, tiles), all));
     }
     if (c->tunable[TN_MAX_GRID])
-        most = f_min(most, f_const(c->tunable[TN_MAX_GRID]));
+        most = f_min(most, c->tunable[TN_MAX_GRID]);
     /* Whole clusters, of which the last may have blocks without a tile. */
-    const struct formula cluster = f_const(c->tunable[TN_CLUSTER]);
-    const bool clusters = c->tunable[TN_CLUSTER] > 1;
+    const int cluster = c->tunable[TN_CLUSTER];
+    const bool clusters = cluster > 1;
     if (clusters)
-        most = f_mul(f_max(f_const(1), f_div(most, cluster)), cluster);
+        most = f_mul(f_max(1, f_div(most, cluster)), cluster);
     const struct formula rounds = f_cdiv(tiles, most);
-    const struct formula many = f_le(f_const(REDUCE_BLOCK_LIMIT + 1), count);
-    const struct formula blocks = f_max(f_const(1), f_mul(many, f_cdiv(tiles, rounds)));
+    const struct formula many = f_le(REDUCE_BLOCK_LIMIT + 1, count);
+    const struct formula blocks = f_max(1, f_mul(many, f_cdiv(tiles, rounds)));
     return clusters ? f_mul(f_cdiv(blocks, cluster), cluster) : blocks;
 }

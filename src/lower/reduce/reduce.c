@@ -36,17 +36,8 @@ bool reduce_whole_array(const struct problem *p, const char **why)
     return plan_takes(why, m);
 }
 
-bool reduce_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return reduce_whole_array(p, why);
-}
-
-bool reduce_gather_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return reduce_whole_array(p, why);
-}
+FITS_WHAT(reduce_block, reduce_whole_array)
+FITS_WHAT(reduce_gather, reduce_whole_array)
 
 bool reduce_clusters_fit(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -205,7 +196,7 @@ static void add_cluster(struct planner *pl, const struct strategy *row)
     const char *variant = !strcmp(tuning_variant(p), "several") ? "several cluster" : "cluster";
     const struct tuning *t = tuning_lookup(row->name, variant, pl->plan->device.sm);
     const struct formula n = access_count(p);
-    const struct formula above = f_le(f_const(REDUCE_BLOCK_LIMIT + 1), n), below = f_le(n, f_const(CLUSTER_LIMIT));
+    const struct formula above = f_le(REDUCE_BLOCK_LIMIT + 1, n), below = f_le(n, CLUSTER_LIMIT);
     add_cases(pl, row, t, "medium", f_and(above, below), false);
 }
 
@@ -220,10 +211,10 @@ void reduce_block_plan(struct planner *pl, const struct strategy *row)
     const bool two = state_commutative(p) && hi > SHORT_LIMIT; /* with more threads above that */
     const int first = two ? SHORT_LIMIT : REDUCE_BLOCK_LIMIT;
     if (lo <= first)
-        add_cases(pl, row, NULL, "small", hi <= first ? always : f_le(n, f_const(first)), false);
+        add_cases(pl, row, NULL, "small", hi <= first ? always : f_le(n, first), false);
     if (two && lo <= REDUCE_BLOCK_LIMIT)
         add_cases(pl, row, tuning_lookup(row->name, "long", pl->plan->device.sm), "small_wide",
-                  hi <= REDUCE_BLOCK_LIMIT ? always : f_le(n, f_const(REDUCE_BLOCK_LIMIT)), false);
+                  hi <= REDUCE_BLOCK_LIMIT ? always : f_le(n, REDUCE_BLOCK_LIMIT), false);
     add_cluster(pl, row);
 }
 
@@ -249,9 +240,9 @@ static void plan_middle(struct planner *pl, const struct strategy *row, const st
         strcmp(t->variant, tuning_variant(p)) != 0 || (t->vector && access_vector_width(p) != t->vector))
         return;
     if (lo < t->from)
-        guard = f_le(f_const(t->from), n);
+        guard = f_le(t->from, n);
     if (hi > t->to)
-        guard = f_and(guard, f_le(n, f_const(t->to)));
+        guard = f_and(guard, f_le(n, t->to));
     struct plan_case *c = add_cases(pl, row, t, t->size, guard, false);
     if (state_fields(p, NULL) > FEW_FIELDS)
         plan_min_blocks(pl, c);
@@ -342,12 +333,12 @@ struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const
     plan_value_arg(k, "count", TY_I64, count);
     if (!state_commutative(p)) {
         /* Windows begin at a boundary, `lead` places before the first element. */
-        plan_value_arg(k, "lead", TY_I32, head.n == 1 ? head : f_mod(f_sub(f_const(vector), head), f_const(vector)));
+        plan_value_arg(k, "lead", TY_I32, head.n == 1 ? head : f_mod(f_sub(vector, head), vector));
         return k;
     }
     const struct formula body = head.n == 1 ? count : f_sub(count, head);
     plan_value_arg(k, "head", TY_I32, head);
-    plan_value_arg(k, "vectors", TY_I64, vector == 1 ? body : f_div(body, f_const(vector)));
+    plan_value_arg(k, "vectors", TY_I64, vector == 1 ? body : f_div(body, vector));
     return k;
 }
 

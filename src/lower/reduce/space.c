@@ -128,7 +128,7 @@ static bool launch_grid(struct planner *pl, struct plan_case *c, struct formula 
 /* What every block leaves, or every cluster. */
 static void partials_args(struct planner *pl, struct plan_case *c, struct formula blocks)
 {
-    plan_partials_arg(pl, c, clusters(c) ? f_div(blocks, f_const(c->tunable[TN_CLUSTER])) : blocks, 1);
+    plan_partials_arg(pl, c, clusters(c) ? f_div(blocks, c->tunable[TN_CLUSTER]) : blocks, 1);
 }
 
 /* ---- reduce.atomic ----------------------------------------------------------------------------------------------- */
@@ -151,11 +151,7 @@ bool reduce_atomic_build(struct planner *pl, struct plan_case *c)
 
 /* ---- reduce.two_kernel ------------------------------------------------------------------------------------------- */
 
-bool reduce_two_kernel_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return reduce_whole_array(p, why);
-}
+FITS_WHAT(reduce_two_kernel, reduce_whole_array)
 
 void reduce_two_kernel_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, false); }
 
@@ -173,11 +169,7 @@ bool reduce_two_kernel_build(struct planner *pl, struct plan_case *c)
 
 /* ---- reduce.last_block ------------------------------------------------------------------------------------------- */
 
-bool reduce_last_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return reduce_whole_array(p, why);
-}
+FITS_WHAT(reduce_last_block, reduce_whole_array)
 
 void reduce_last_block_plan(struct planner *pl, const struct strategy *row) { reduce_plan_large(pl, row, true); }
 

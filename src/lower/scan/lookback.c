@@ -58,7 +58,7 @@ bool scan_lookback_fits(const struct problem *p, const struct device *d, struct 
  * fewer. */
 static struct formula few_rows(const struct problem *p)
 {
-    return f_and(f_le(scan_segments(p), f_const(FEW_SEGMENTS)), f_ge(access_count(p), f_const(1 << 24)));
+    return f_and(f_le(scan_segments(p), FEW_SEGMENTS), f_ge(access_count(p), 1 << 24));
 }
 
 void scan_lookback_plan(struct planner *pl, const struct strategy *row)
@@ -85,8 +85,8 @@ static const struct {
 struct formula scan_few_rows(const struct problem *p)
 {
     enum { FROM = 1 << 13, SLOPE = 3 << 12 };
-    const struct formula beyond = f_sub(scan_length(p), f_const(FROM));
-    return f_lt(f_mul(scan_segments(p), f_const(SLOPE)), f_mul(f_sms(), beyond));
+    const struct formula beyond = f_sub(scan_length(p), FROM);
+    return f_lt(f_mul(scan_segments(p), SLOPE), f_mul(f_sms(), beyond));
 }
 
 /* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor.
@@ -101,7 +101,7 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
         const struct formula tiles = scan_row_tiles(pl->plan->problem, c);
         const int resident = c->tunable[TN_MIN_BLOCKS] < SCAN_RESIDENT ? c->tunable[TN_MIN_BLOCKS] : SCAN_RESIDENT;
         const int most = quarters < 4 * resident ? quarters : resident > 1 ? 4 * resident : 4;
-        const struct formula fit = f_le(f_mul(tiles, f_const(4)), f_mul(f_sms(), f_const(most)));
+        const struct formula fit = f_le(f_mul(tiles, 4), f_mul(f_sms(), most));
         c->code.guard = f_and(fit, c->code.guard);
         if (scan_keeps(pl->plan->problem) && !plan_pinned(pl))
             c->code.guard = f_and(scan_few_rows(pl->plan->problem), c->code.guard);
@@ -137,8 +137,8 @@ void scan_resident_plan(struct planner *pl, const struct strategy *row)
 
 void scan_control_args(struct planner *pl, struct plan_case *c, struct formula tiles)
 {
-    const struct formula words = f_mul(tiles, f_const(8 * state_words(pl->plan->problem, NULL)));
-    plan_buffer_arg(pl, c, "states", REGION_CONTROL, f_add(words, f_const(LAUNCH_LINE_BYTES)));
+    const struct formula words = f_mul(tiles, 8 * state_words(pl->plan->problem, NULL));
+    plan_buffer_arg(pl, c, "states", REGION_CONTROL, f_add(words, LAUNCH_LINE_BYTES));
 }
 
 static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
@@ -146,7 +146,7 @@ static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
     struct prog_kernel *k = scan_kernel(pl, c, "");
     const struct formula tiles = own_tiles ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
     scan_control_args(pl, c, tiles);
-    plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
+    plan_launch(pl, c, 0, f_max(tiles, 1));
     return scan_check_tunables(pl, c);
 }
 

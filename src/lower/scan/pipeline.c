@@ -256,15 +256,15 @@ static bool units(const struct problem *p, struct formula *guard)
     if (kept[UNIT])
         *guard = f_and(*guard, access_begin_at(kept));
     if (p->reverse || scan_own_tiles(p))
-        *guard = f_and(f_eq(f_mod(length, f_const(unit)), f_const(0)), *guard);
+        *guard = f_and(f_eq(f_mod(length, unit), 0), *guard);
     return true;
 }
 
 /* Rows that are long; with tiles of their own, and fewer than multiprocessors. */
 static struct formula long_rows(const struct problem *p)
 {
-    const struct formula large = f_ge(access_count(p), f_const(scan_own_tiles(p) ? ROWS_FROM : CUT_ROWS_FROM));
-    const struct formula rows = f_and(f_ge(scan_length(p), f_const(scan_own_tiles(p) ? LONG_ROW : CUT_ROW)), large);
+    const struct formula large = f_ge(access_count(p), scan_own_tiles(p) ? ROWS_FROM : CUT_ROWS_FROM);
+    const struct formula rows = f_and(f_ge(scan_length(p), scan_own_tiles(p) ? LONG_ROW : CUT_ROW), large);
     return scan_own_tiles(p) ? f_and(f_lt(scan_segments(p), f_sms()), rows) : rows;
 }
 
@@ -272,25 +272,25 @@ static struct formula long_rows(const struct problem *p)
  * their own are ahead. */
 static struct formula few_long_columns(const struct problem *p)
 {
-    const struct formula few = f_le(segments_inner(p), f_const(WORDS_ACROSS / state_words(p, NULL)));
-    return f_and(few, f_ge(scan_length(p), f_const(LONG_COLUMN)));
+    const struct formula few = f_le(segments_inner(p), WORDS_ACROSS / state_words(p, NULL));
+    return f_and(few, f_ge(scan_length(p), LONG_COLUMN));
 }
 
 /* Look-back takes as many columns as lanes; of very few the look-ahead reads the totals faster. */
 static struct formula looked_columns(const struct problem *p)
 {
-    const struct formula several = f_ge(segments_inner(p), f_const(WORDS_AHEAD / state_words(p, NULL) + 1));
-    const struct formula large = f_ge(access_count(p), f_const(LOOKED_FROM));
-    return f_and(f_and(several, f_ge(scan_length(p), f_const(LOOKED_COLUMN))), large);
+    const struct formula several = f_ge(segments_inner(p), WORDS_AHEAD / state_words(p, NULL) + 1);
+    const struct formula large = f_ge(access_count(p), LOOKED_FROM);
+    return f_and(f_and(several, f_ge(scan_length(p), LOOKED_COLUMN)), large);
 }
 
 /* As many columns as a power of two of threads have, no more than a warp; of look-back, as its lanes. */
 static struct formula whole_warps(const struct problem *p, const struct plan_case *c)
 {
-    const struct formula columns = segments_inner(p), vector = f_const(c->tunable[TN_VECTOR]);
-    const int most = scan_columns_most(c->tunable[TN_LOOKBACK_WARPS], c->tunable[TN_VECTOR]);
-    const struct formula parts = f_eq(f_mod(f_const(most), f_max(columns, f_const(1))), f_const(0));
-    return f_and(f_and(f_ge(columns, f_const(1)), f_eq(f_mod(columns, vector), f_const(0))), parts);
+    const struct formula columns = segments_inner(p);
+    const int vector = c->tunable[TN_VECTOR], most = scan_columns_most(c->tunable[TN_LOOKBACK_WARPS], vector);
+    const struct formula parts = f_eq(f_mod(most, f_max(columns, 1)), 0);
+    return f_and(f_and(f_ge(columns, 1), f_eq(f_mod(columns, vector), 0)), parts);
 }
 
 /* Tiles of marked segments: smaller ones are dealt out to all multiprocessors where there are fewer elements. */
@@ -372,12 +372,12 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     if (add_looked(pl, row, pinned, guard))
         return;
     if (!pinned && (scan_keeps(p) || scan_marked(p))) {
-        const struct formula large = f_ge(access_count(p), f_const(MARKED_FROM));
+        const struct formula large = f_ge(access_count(p), MARKED_FROM);
         const struct formula worth = scan_few_columns(p) ? few_long_columns(p) : scan_keeps(p) ? long_rows(p) : large;
         guard = f_and(worth, guard);
     }
     for (int i = first; i <= last; i++) {
-        const struct formula few = f_le(access_count(p), f_const((int64_t)1 << sizes[i].log));
+        const struct formula few = f_le(access_count(p), (int64_t)1 << sizes[i].log);
         add_case(pl, row, i == last ? last_size(p) : &sizes[i], i == last ? guard : f_and(few, guard));
     }
 }
@@ -414,16 +414,15 @@ bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
     k->threads = all_threads(c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS],
                              c->tunable[TN_LOOKBACK_WARPS]);
     if (p->flags >= 0)
-        plan_value_arg(k, "flags_aligned", TY_I32,
-                       f_eq(f_mod(f_misalign(f_pointer(p->flags)), f_const(UNIT)), f_const(0)));
+        plan_value_arg(k, "flags_aligned", TY_I32, f_eq(f_mod(f_misalign(f_pointer(p->flags)), UNIT), 0));
     const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
-    const struct formula window = f_const(32 * scan_ahead_each(p));
+    const int window = 32 * scan_ahead_each(p);
     if (scan_few_columns(p)) {
-        plan_value_arg(k, "across", TY_I32, f_div(segments_inner(p), f_const(c->tunable[TN_VECTOR])));
+        plan_value_arg(k, "across", TY_I32, f_div(segments_inner(p), c->tunable[TN_VECTOR]));
         scan_control_args(pl, c, f_mul(tiles, segments_inner(p)));
     } else {
         scan_control_args(pl, c, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));
     }
-    plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM]))), f_const(1)));
+    plan_launch(pl, c, 0, f_max(f_min(tiles, f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM])), 1));
     return true;
 }

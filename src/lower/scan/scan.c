@@ -295,7 +295,7 @@ static bool vector_guard(const struct problem *p, int vector, struct formula *gu
     if (!access_aligned_guard(p, vector, true, guard))
         return false;
     if (scan_keeps(p) || p->reverse)
-        *guard = f_and(f_eq(f_mod(scan_length(p), f_const(vector)), f_const(0)), *guard);
+        *guard = f_and(f_eq(f_mod(scan_length(p), vector), 0), *guard);
     return true;
 }
 
@@ -362,7 +362,7 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
         return;
     }
     if (scan_spreads(pl))
-        small = f_le(access_count(pl->plan->problem), f_const(BLOCK_LIMIT));
+        small = f_le(access_count(pl->plan->problem), BLOCK_LIMIT);
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, "", "small", small, true);
     for (int i = from; i < pl->plan->ncases; i++) { /* there is one block, with no more than that to do */
@@ -425,7 +425,7 @@ struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const c
 struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
 {
     const struct formula count = segments_elements(pl->plan->problem);
-    const struct formula tiles = f_cdiv(count, f_const(scan_tile_elements(c)));
+    const struct formula tiles = f_cdiv(count, scan_tile_elements(c));
     plan_value_arg(k, "count", TY_I64, count);
     plan_value_arg(k, "tiles", TY_I32, tiles);
     return tiles;
@@ -433,7 +433,7 @@ struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct pr
 
 static struct formula tiles_of_row(const struct problem *p, const struct plan_case *c)
 {
-    return f_cdiv(scan_length(p), f_const(scan_tile_elements(c)));
+    return f_cdiv(scan_length(p), scan_tile_elements(c));
 }
 
 struct formula scan_row_tiles(const struct problem *p, const struct plan_case *c)

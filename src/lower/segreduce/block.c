@@ -24,11 +24,11 @@ static struct formula wanted_parts(const struct problem *p, const struct plan_ca
 {
     if (c->tunable[TN_PARTS])
         return f_const(c->tunable[TN_PARTS]);
-    const struct formula segments = f_max(segments_count(p), f_const(1));
-    const struct formula fill = f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula many = f_lt(fill, f_mul(segments, f_const(4)));
-    const struct formula parts = f_max(f_div(fill, segments), f_mul(many, f_cdiv(f_mul(fill, f_const(2)), segments)));
-    return f_min(f_max(parts, f_const(1)), f_const(SEG_PARTS_MAX));
+    const struct formula segments = f_max(segments_count(p), 1);
+    const struct formula fill = f_mul(plan_sms(p), c->tunable[TN_BLOCKS_PER_SM]);
+    const struct formula many = f_lt(fill, f_mul(segments, 4));
+    const struct formula parts = f_max(f_div(fill, segments), f_mul(many, f_cdiv(f_mul(fill, 2), segments)));
+    return f_min(f_max(parts, 1), SEG_PARTS_MAX);
 }
 
 /* Parts of equal length, in whole vectors of all threads, each with a round at least, none empty. */

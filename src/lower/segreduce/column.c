@@ -66,12 +66,12 @@ static struct plan_case *columns_case(struct planner *pl, const struct strategy 
 /* Vectors of columns, as far as sizes are multiples of a vector. */
 static struct formula vectors(const struct problem *p, int vector)
 {
-    return vector == 1 ? segments_count(p) : f_div(segments_count(p), f_const(vector));
+    return vector == 1 ? segments_count(p) : f_div(segments_count(p), vector);
 }
 
 static struct formula enough(const struct problem *p, struct formula vectors)
 {
-    return f_ge(vectors, f_mul(plan_sms(p), f_const(COLUMN_FILL_THREADS)));
+    return f_ge(vectors, f_mul(plan_sms(p), COLUMN_FILL_THREADS));
 }
 
 /* A condition on the sizes where they are known; absent: it holds. */
@@ -94,10 +94,10 @@ static struct formula shape_guard(const struct planner *pl, const struct shape *
     const struct problem *p = pl->plan->problem;
     struct formula f = { 0 };
     if (vector > 1)
-        f = f_eq(f_mod(segments_inner(p), f_const(vector)), f_const(0));
+        f = f_eq(f_mod(segments_inner(p), vector), 0);
     if (shape == &shapes[0]) /* a thread takes all places of its columns */
         return f_and(settle(pl, f, never), enough(p, vectors(p, vector)));
-    return settle(pl, shape->up_to ? f_and(f, f_le(vectors(p, vector), f_const(shape->up_to))) : f, never);
+    return settle(pl, shape->up_to ? f_and(f, f_le(vectors(p, vector), shape->up_to)) : f, never);
 }
 
 /* The shape with vectors, and one column per thread for all other sizes and addresses. */
@@ -151,11 +151,10 @@ static struct formula several_blocks(struct planner *pl, struct plan_case *c, st
     const struct problem *p = pl->plan->problem;
     const int width = c->tunable[TN_THREADS] / c->tunable[TN_ROWS] * c->tunable[TN_VECTOR];
     const int64_t round = (int64_t)c->tunable[TN_ROWS] * c->tunable[TN_ITEMS];
-    const struct formula fill = f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula wanted =
-        f_min(f_max(f_div(fill, f_max(groups, f_const(1))), f_const(1)), f_const(SEG_PARTS_MAX));
+    const struct formula fill = f_mul(plan_sms(p), c->tunable[TN_BLOCKS_PER_SM]);
+    const struct formula wanted = f_min(f_max(f_div(fill, f_max(groups, 1)), 1), SEG_PARTS_MAX);
     const struct formula blocks = f_mul(groups, segreduce_parts(k, segments_length(p), wanted, round, round));
-    plan_buffer_arg(pl, c, "counter", REGION_CONTROL, f_mul(groups, f_const(4)));
+    plan_buffer_arg(pl, c, "counter", REGION_CONTROL, f_mul(groups, 4));
     plan_partials_arg(pl, c, blocks, width);
     return blocks;
 }
@@ -165,11 +164,11 @@ bool segreduce_column_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     if (!check_tunables(pl, c))
         return false;
-    const struct formula vector = f_const(c->tunable[TN_VECTOR]), all = vectors(p, c->tunable[TN_VECTOR]);
-    const struct formula groups = f_cdiv(all, f_const(c->tunable[TN_THREADS] / c->tunable[TN_ROWS]));
+    const struct formula all = vectors(p, c->tunable[TN_VECTOR]);
+    const struct formula groups = f_cdiv(all, c->tunable[TN_THREADS] / c->tunable[TN_ROWS]);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, "vectors", TY_I64, all);
-    plan_value_arg(k, "vectors_across", TY_I64, f_div(segments_inner(p), vector));
+    plan_value_arg(k, "vectors_across", TY_I64, f_div(segments_inner(p), c->tunable[TN_VECTOR]));
     plan_launch(pl, c, 0, c->tunable[TN_ROWS] == 1 ? groups : several_blocks(pl, c, k, groups));
     return true;
 }

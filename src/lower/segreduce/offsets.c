@@ -7,11 +7,7 @@
  */
 #include "segreduce.h"
 
-bool segreduce_offsets_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return segreduce_between_offsets(p, why);
-}
+FITS_WHAT(segreduce_offsets, segreduce_between_offsets)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
@@ -89,18 +85,18 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
 {
     const struct problem *p = pl->plan->problem;
     const int warps = c->tunable[TN_THREADS] / SEG_WARP;
-    const struct formula any = f_ge(segments_count(p), f_const(1));
-    const int words = c->tunable[TN_COPY_STAGES] ? 2 : 1; /* a segment, and where it began */
-    const struct formula second = f_div(f_add(spans, f_const(warps - 2)), f_const(warps)); /* all but the first */
+    const struct formula any = f_ge(segments_count(p), 1);
+    const int words = c->tunable[TN_COPY_STAGES] ? 2 : 1;                /* a segment, and where it began */
+    const struct formula second = f_div(f_add(spans, warps - 2), warps); /* all but the first */
     for (int i = 0; i < 2; i++) {
         const char *suffix = i ? "carry" : "";
         struct prog_kernel *k =
             c->tunable[TN_COPY_STAGES] ? segreduce_kernel(pl, c, suffix) : segreduce_team_kernel(pl, c, suffix);
-        plan_value_arg(k, "share", TY_I64, i || !c->tunable[TN_COPY_STAGES] ? span : f_div(span, f_const(warps)));
+        plan_value_arg(k, "share", TY_I64, i || !c->tunable[TN_COPY_STAGES] ? span : f_div(span, warps));
         plan_value_arg(k, "shares", TY_I64, spans);
         plan_launch(pl, c, i, f_mul(any, i ? second : blocks));
     }
-    plan_buffer_arg(pl, c, "carry", REGION_SCRATCH, f_mul(spans, f_const(8 * words)));
+    plan_buffer_arg(pl, c, "carry", REGION_SCRATCH, f_mul(spans, 8 * words));
     plan_partials_arg(pl, c, spans, 2);
 }
 
@@ -109,10 +105,10 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
 static struct formula warps_wanted(const struct problem *p, const struct plan_case *c)
 {
     const int64_t each = (int64_t)c->tunable[TN_BLOCKS_PER_SM] * (c->tunable[TN_THREADS] / SEG_WARP);
-    const struct formula lengthy = f_ge(access_count(p), f_mul(segments_count(p), f_const(SHARE_LONG)));
+    const struct formula lengthy = f_ge(access_count(p), f_mul(segments_count(p), SHARE_LONG));
     if (c->overridden[TN_BLOCKS_PER_SM])
-        return f_mul(plan_sms(p), f_const(each));
-    return f_mul(plan_sms(p), f_add(f_const(each), f_mul(lengthy, f_const(each / 4))));
+        return f_mul(plan_sms(p), each);
+    return f_mul(plan_sms(p), f_add(each, f_mul(lengthy, each / 4)));
 }
 
 /* Equal numbers of elements, and of segments where these are far more. */
@@ -133,11 +129,9 @@ static bool build_staged(struct planner *pl, struct plan_case *c)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
     const struct formula n = access_count(p);
     const struct formula wanted = warps_wanted(p, c);
-    const struct formula share =
-        f_max(f_mul(f_cdiv(f_cdiv(n, wanted), f_const(SEG_WARP)), f_const(SEG_WARP)), f_const(SHARE_MIN));
-    const struct formula span = f_mul(share, f_const(warps));
-    const struct formula blocks =
-        f_max(f_cdiv(n, span), f_cdiv(segments_count(p), f_const((int64_t)SHARE_ENDS * warps)));
+    const struct formula share = f_max(f_mul(f_cdiv(f_cdiv(n, wanted), SEG_WARP), SEG_WARP), SHARE_MIN);
+    const struct formula span = f_mul(share, warps);
+    const struct formula blocks = f_max(f_cdiv(n, span), f_cdiv(segments_count(p), (int64_t)SHARE_ENDS * warps));
     add_kernels(pl, c, blocks, span, blocks);
     return true;
 }
@@ -150,9 +144,9 @@ bool segreduce_offsets_build(struct planner *pl, struct plan_case *c)
     /* Shares of equal length for all warps that the device holds, but none so short that finding it takes longer than
      * its work. */
     const struct formula items = f_add(access_count(p), segments_count(p));
-    const struct formula warps = f_mul(plan_sms(p), f_const(MERGED_PER_SM));
-    const struct formula share = f_max(f_cdiv(items, warps), f_const(MERGED_MIN));
+    const struct formula warps = f_mul(plan_sms(p), MERGED_PER_SM);
+    const struct formula share = f_max(f_cdiv(items, warps), MERGED_MIN);
     const struct formula shares = f_cdiv(items, share);
-    add_kernels(pl, c, f_cdiv(shares, f_const(c->tunable[TN_THREADS] / SEG_WARP)), share, shares);
+    add_kernels(pl, c, f_cdiv(shares, c->tunable[TN_THREADS] / SEG_WARP), share, shares);
     return segreduce_check_tunables(pl, c);
 }

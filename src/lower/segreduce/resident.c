@@ -105,12 +105,12 @@ static struct formula guard_of(const struct planner *pl, const struct plan_case 
     segments_length_range(pl, &lo, &hi);
     *never = lo > capacity(c) || hi < 1;
     if (hi > capacity(c))
-        guard = f_le(length, f_const(capacity(c)));
+        guard = f_le(length, capacity(c));
     if (lo < 1)
-        guard = f_and(guard, f_ge(length, f_const(1)));
+        guard = f_and(guard, f_ge(length, 1));
     if (!c->aligned)
         return guard;
-    guard = f_and(guard, f_eq(f_mod(length, f_const(c->tunable[TN_VECTOR])), f_const(0)));
+    guard = f_and(guard, f_eq(f_mod(length, c->tunable[TN_VECTOR]), 0));
     if (access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
         guard = f_and(guard, aligned);
     return guard;
@@ -248,13 +248,11 @@ bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
     const int lanes = c->tunable[TN_LANES], cluster = cluster_of(c);
     c->maps = problem_writes(p, AT_RESULT);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
-    struct formula teams =
-        lanes ? f_cdiv(segments_count(p), f_const(c->tunable[TN_THREADS] / lanes)) : segments_count(p);
+    struct formula teams = lanes ? f_cdiv(segments_count(p), c->tunable[TN_THREADS] / lanes) : segments_count(p);
     k->cluster = cluster > 1 ? cluster : 0;
     const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS; /* see check_clusters() */
     if (c->tunable[TN_COPY_STAGES]) /* blocks stay, and each takes rows that lie apart */
         teams = f_min(teams, resident_teams(p, cluster));
-    plan_launch(pl, c, 0,
-                cluster > 1 ? f_mul(f_min(teams, f_const(bound)), f_const(cluster)) : segreduce_bounded(c, teams));
+    plan_launch(pl, c, 0, cluster > 1 ? f_mul(f_min(teams, bound), cluster) : segreduce_bounded(c, teams));
     return segreduce_check_tunables(pl, c) && check_clusters(pl, c) && check_ring(pl, c);
 }

@@ -134,24 +134,23 @@ struct prog_kernel *segreduce_team_kernel(struct planner *pl, struct plan_case *
 {
     const struct problem *p = pl->plan->problem;
     const struct formula positions = segreduce_runs(p) ? access_count(p) : segments_length(p);
-    const struct formula vector = f_const(c->tunable[TN_VECTOR]);
+    const int vector = c->tunable[TN_VECTOR];
     struct prog_kernel *k = segreduce_kernel(pl, c, suffix);
-    plan_value_arg(k, "vector_end", TY_I64,
-                   c->tunable[TN_VECTOR] == 1 ? positions : f_mul(f_div(positions, vector), vector));
+    plan_value_arg(k, "vector_end", TY_I64, vector == 1 ? positions : f_mul(f_div(positions, vector), vector));
     return k;
 }
 
 struct formula segreduce_bounded(const struct plan_case *c, struct formula blocks)
 {
-    return f_min(blocks, f_const(c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] : GRID_MAX));
+    return f_min(blocks, c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] : GRID_MAX);
 }
 
 struct formula segreduce_parts(struct prog_kernel *k, struct formula length, struct formula wanted, int64_t step,
                                int64_t least)
 {
-    const struct formula even = f_mul(f_cdiv(f_cdiv(length, wanted), f_const(step)), f_const(step));
-    const struct formula chunk = f_max(even, f_const(least));
-    const struct formula parts = f_max(f_cdiv(length, chunk), f_const(1));
+    const struct formula even = f_mul(f_cdiv(f_cdiv(length, wanted), step), step);
+    const struct formula chunk = f_max(even, least);
+    const struct formula parts = f_max(f_cdiv(length, chunk), 1);
     plan_value_arg(k, "parts", TY_I32, parts);
     plan_value_arg(k, "chunk", TY_I64, chunk);
     return parts;

@@ -176,15 +176,15 @@ static bool no_lane_each(const struct planner *pl, const struct shape *shape)
 static struct formula packed_guard(const struct planner *pl, int vector, int vectors, bool *never)
 {
     const struct formula length = segments_length(pl->plan->problem);
-    const struct formula divides = f_eq(f_mod(f_const((int64_t)SEG_WARP * vector), length), f_const(0));
+    const struct formula divides = f_eq(f_mod((int64_t)SEG_WARP * vector, length), 0);
     const int64_t most = (int64_t)vectors * vector;
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
     *never = !segments_trailing(pl->plan->problem) || hi < vector || lo > most || (lo == hi && SEG_WARP * vector % lo);
     if (lo == hi && !*never)
         return (struct formula){ 0 };
-    const struct formula whole = f_and(f_ge(length, f_const(vector)), divides);
-    return vectors < SEG_WARP ? f_and(whole, f_le(length, f_const(most))) : whole;
+    const struct formula whole = f_and(f_ge(length, vector), divides);
+    return vectors < SEG_WARP ? f_and(whole, f_le(length, most)) : whole;
 }
 
 /* Segments of fewer elements than a vector, their number a vector. */
@@ -194,25 +194,24 @@ static struct formula exact_guard(const struct planner *pl, int length, bool *ne
     segments_length_range(pl, &lo, &hi);
     *never = !segments_trailing(pl->plan->problem) || plan_overrides(pl, TN_VECTOR) || lo > length || hi < length ||
              length >= access_vector_width(pl->plan->problem);
-    return lo == hi ? (struct formula){ 0 } : f_eq(segments_length(pl->plan->problem), f_const(length));
+    return lo == hi ? (struct formula){ 0 } : f_eq(segments_length(pl->plan->problem), length);
 }
 
 /* Do rounds of `width` segments leave more than an eighth of all their slots empty? */
 static struct formula leaves_gaps(struct formula segments, struct formula width)
 {
-    return f_lt(f_mul(segments, f_const(8)), f_mul(f_mul(f_cdiv(segments, width), width), f_const(7)));
+    return f_lt(f_mul(segments, 8), f_mul(f_mul(f_cdiv(segments, width), width), 7));
 }
 
 /* Long segments of which a block each would keep some multiprocessors waiting for others: too few to occupy each of
  * them, or unevenly many, or a last round of blocks that is not full. */
 static struct formula split_guard(const struct problem *p)
 {
-    const struct formula segments = segments_count(p), sms = plan_sms(p),
-                         places = f_mul(sms, f_const(ROWS_BLOCKS_PER_SM));
-    const struct formula few = f_lt(f_mul(segments, f_const(4)), f_mul(sms, f_const(7)));
+    const struct formula segments = segments_count(p), sms = plan_sms(p), places = f_mul(sms, ROWS_BLOCKS_PER_SM);
+    const struct formula few = f_lt(f_mul(segments, 4), f_mul(sms, 7));
     const struct formula rounds = f_and(f_lt(places, segments), leaves_gaps(segments, places));
     const struct formula uneven = f_or(few, f_or(leaves_gaps(segments, sms), rounds));
-    return f_and(uneven, f_ge(segments_length(p), f_const(ROWS_SPLIT * access_vector_width(p))));
+    return f_and(uneven, f_ge(segments_length(p), ROWS_SPLIT * access_vector_width(p)));
 }
 
 /* The condition that the shape puts on the length; absent: it takes all that are possible. */
@@ -229,7 +228,7 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     int64_t lo, hi;
     *never = false;
     if (shape->up_to == EACH)
-        return f_ge(segments_count(p), f_mul(plan_sms(p), f_const(EACH_PER_SM)));
+        return f_ge(segments_count(p), f_mul(plan_sms(p), EACH_PER_SM));
     if (shape->up_to == SPLIT)
         return plan_overrides(pl, TN_PARTS) ? guard : split_guard(p);
     if (!shape->up_to || p->offsets >= 0)
@@ -241,8 +240,8 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     segments_length_range(pl, &lo, &hi);
     *never = lo > most || hi < least || least > most;
     if (lo < least && !plan_pinned(pl))
-        guard = f_ge(segments_length(p), f_const(least));
-    return hi <= most ? guard : f_and(guard, f_le(segments_length(p), f_const(most)));
+        guard = f_ge(segments_length(p), least);
+    return hi <= most ? guard : f_and(guard, f_le(segments_length(p), most));
 }
 
 /* May the strategy's plan have this shape?  Several blocks are chosen for runs of elements, or asked for. */

@@ -2,11 +2,7 @@
 /* subwarp.c - planning of reductions by teams of lanes: see shapes.c for which sizes. */
 #include "segreduce.h"
 
-bool segreduce_subwarp_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return segreduce_regular(p, why);
-}
+FITS_WHAT(segreduce_subwarp, segreduce_regular)
 
 /* Chosen for runs of elements only: elsewhere columns read whole vectors. */
 void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
@@ -30,8 +26,8 @@ bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c)
         segreduce_team_kernel(pl, c, "");
     else
         segreduce_kernel(pl, c, "");
-    const struct formula vectors = f_div(segments_length(p), f_const(c->tunable[TN_VECTOR]));
+    const struct formula vectors = f_div(segments_length(p), c->tunable[TN_VECTOR]);
     const struct formula all = lanes ? segments_count(p) : f_mul(segments_count(p), vectors);
-    plan_launch(pl, c, 0, segreduce_bounded(c, f_cdiv(all, f_const(each))));
+    plan_launch(pl, c, 0, segreduce_bounded(c, f_cdiv(all, each)));
     return true;
 }

@@ -114,7 +114,7 @@ void segreduce_tile_plan(struct planner *pl, const struct strategy *row)
         return;
     /* Elements of one byte: every array begins at 16 bytes. */
     segreduce_add(pl, row, tile_case, NULL, "tile", SEG_VECTOR_BYTES,
-                  hi > length_max(pl) ? f_le(length, f_const(length_max(pl))) : any, true);
+                  hi > length_max(pl) ? f_le(length, length_max(pl)) : any, true);
 }
 
 bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
@@ -122,8 +122,8 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const int64_t elements = tile_elements(pl, c->tunable[TN_ITEMS]);
     const int q = segreduce_quantum(p), warps = c->tunable[TN_THREADS] / SEG_WARP;
-    const struct formula length = f_max(segments_length(p), f_const(1));
-    const struct formula per_tile = f_mul(f_const(q), f_div(f_const(elements / q), length));
+    const struct formula length = f_max(segments_length(p), 1);
+    const struct formula per_tile = f_mul(q, f_div(elements / q, length));
     const struct formula tiles = f_cdiv(segments_count(p), per_tile);
     if (c->tunable[TN_THREADS] % SEG_WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
@@ -133,7 +133,6 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, "per_tile", TY_I32, per_tile);
     plan_value_arg(k, "tiles", TY_I64, tiles);
-    plan_launch(pl, c, 0,
-                f_min(f_cdiv(tiles, f_const(warps)), f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]))));
+    plan_launch(pl, c, 0, f_min(f_cdiv(tiles, warps), f_mul(plan_sms(p), c->tunable[TN_BLOCKS_PER_SM])));
     return true;
 }

@@ -76,17 +76,17 @@ static void add_shape(struct planner *pl, const struct strategy *row, enum whole
 /* Has a segment so many vectors in the mean, or fewer? */
 static struct formula lengthy(const struct problem *p, struct formula vectors)
 {
-    return f_ge(access_count(p), f_mul(f_mul(segments_count(p), f_const(access_vector_width(p))), vectors));
+    return f_ge(access_count(p), f_mul(f_mul(segments_count(p), access_vector_width(p)), vectors));
 }
 
 static struct formula shorter(const struct problem *p, struct formula vectors)
 {
-    return f_lt(access_count(p), f_mul(f_mul(segments_count(p), f_const(access_vector_width(p))), vectors));
+    return f_lt(access_count(p), f_mul(f_mul(segments_count(p), access_vector_width(p)), vectors));
 }
 
 static struct formula small_array(const struct problem *p)
 {
-    return f_le(access_count(p), f_mul(plan_sms(p), f_const(WHOLE_SMALL)));
+    return f_le(access_count(p), f_mul(plan_sms(p), WHOLE_SMALL));
 }
 
 /* Where warps for a segment each, or blocks, fill the device. */
@@ -107,10 +107,10 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula segments = segments_count(p), sms = plan_sms(p), any = { 0 };
-    const struct formula many = f_le(f_mul(sms, f_const(WHOLE_WARPS_PER_SM)), segments), few = f_le(segments, sms);
+    const struct formula many = f_le(f_mul(sms, WHOLE_WARPS_PER_SM), segments), few = f_le(segments, sms);
     const bool pinned = plan_pinned(pl);
     if (pinned)
-        plan_check(pl, f_lt(segments, f_const((int64_t)1 << 30)),
+        plan_check(pl, f_lt(segments, (int64_t)1 << 30),
                    "segreduce.block takes fewer than 2^30 segments between offsets");
     if (plan_overrides(pl, TN_LANES)) {
         const enum whole_shape shape = plan_setting(pl, TN_LANES, 0) > 0 ? WARPS : BLOCKS;
@@ -118,14 +118,14 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
         add_shape(pl, row, shape, pinned ? any : within);
         return;
     }
-    const struct formula large = f_le(f_mul(sms, f_const(QUEUE_LARGE)), access_count(p)), above_few = f_not(F_(few));
-    const struct formula enough = f_le(sms, f_mul(segments, f_const(WHOLE_SMS_PER_SEGMENT)));
+    const struct formula large = f_le(f_mul(sms, QUEUE_LARGE), access_count(p)), above_few = f_not(F_(few));
+    const struct formula enough = f_le(sms, f_mul(segments, WHOLE_SMS_PER_SEGMENT));
     const struct formula long_ones = f_and(lengthy(p, f_const(WHOLE_BLOCK)), shorter(p, f_const(WHOLE_MOST)));
     const struct formula wide = f_or(few, lengthy(p, f_const(WHOLE_WIDE)));
     add_shape(pl, row, WIDE, pinned ? few : f_and(f_and(long_ones, wide), enough));
     add_queue_shapes(pl, row, f_and(large, many), f_and(large, above_few));
-    const struct formula least = f_add(f_const(WHOLE_LEAST_FEW), f_mul(many, f_const(WHOLE_LEAST - WHOLE_LEAST_FEW)));
-    const struct formula warps = shorter(p, f_add(f_const(WHOLE_WARP), f_mul(many, f_const(WHOLE_BLOCK - WHOLE_WARP))));
+    const struct formula least = f_add(WHOLE_LEAST_FEW, f_mul(many, WHOLE_LEAST - WHOLE_LEAST_FEW));
+    const struct formula warps = shorter(p, f_add(WHOLE_WARP, f_mul(many, WHOLE_BLOCK - WHOLE_WARP)));
     const struct formula blocks = shorter(p, f_const(WHOLE_BLOCK));
     const struct formula any_warps = pinned ? warps : f_and(lengthy(p, least), warps);
     add_shape(pl, row, WARPS, any_warps);
@@ -141,11 +141,11 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
 static void add_buffers(struct planner *pl, struct plan_case *c, struct formula tiles)
 {
     plan_buffer_arg(pl, c, "launch", REGION_CONTROL, f_const(8));
-    plan_buffer_arg(pl, c, "count", REGION_CONTROL, f_mul(tiles, f_const(8)));
+    plan_buffer_arg(pl, c, "count", REGION_CONTROL, f_mul(tiles, 8));
     plan_partials_arg(pl, c, tiles, 1);
     if (c->tunable[TN_QUEUE]) {
         plan_buffer_arg(pl, c, "queue", REGION_CONTROL, f_const(2 * SEGMENTS_QUEUE_WORDS * 8));
-        plan_buffer_arg(pl, c, "parts", REGION_SCRATCH, f_mul(tiles, f_const(8)));
+        plan_buffer_arg(pl, c, "parts", REGION_SCRATCH, f_mul(tiles, 8));
     }
 }
 
@@ -153,11 +153,10 @@ static void add_buffers(struct planner *pl, struct plan_case *c, struct formula 
 static struct formula tile_length(const struct problem *p, int64_t round)
 {
     const struct formula n = access_count(p), segments = segments_count(p);
-    const struct formula wanted = f_max(f_cdiv(f_mul(n, f_const(2)), f_max(segments, f_const(1))),
-                                        f_max(f_cdiv(n, f_const(WHOLE_TILES)), f_const(TILE_ROUNDS_MIN * round)));
-    const struct formula length =
-        f_max(f_min(wanted, f_const(TILE_ROUNDS_MAX * round)), f_cdiv(n, f_const(WHOLE_TILES_MAX)));
-    return f_mul(f_cdiv(length, f_const(round)), f_const(round));
+    const struct formula wanted =
+        f_max(f_cdiv(f_mul(n, 2), f_max(segments, 1)), f_max(f_cdiv(n, WHOLE_TILES), TILE_ROUNDS_MIN * round));
+    const struct formula length = f_max(f_min(wanted, TILE_ROUNDS_MAX * round), f_cdiv(n, WHOLE_TILES_MAX));
+    return f_mul(f_cdiv(length, round), round);
 }
 
 bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
@@ -175,25 +174,25 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
      * reads the segment sooner than parts are combined. */
     const bool queue = c->tunable[TN_QUEUE];
     const struct formula small = queue ? f_const(0) : f_and(small_array(p), shorter(p, f_const(WHOLE_PARTED)));
-    const struct formula each_watched = f_sub(f_const(TILES_EACH), f_mul(small, f_const(TILES_EACH - 1)));
+    const struct formula each_watched = f_sub(TILES_EACH, f_mul(small, TILES_EACH - 1));
     /* The first tile needs nobody to look after it. */
-    const struct formula all = f_mul(plan_sms(p), f_const(c->tunable[TN_BLOCKS_PER_SM]));
-    const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, f_const(1)), f_const(0)), each_watched);
+    const struct formula all = f_mul(plan_sms(p), c->tunable[TN_BLOCKS_PER_SM]);
+    const struct formula wanted_watching = f_cdiv(f_max(f_sub(tiles, 1), 0), each_watched);
     const int64_t lookers = LOOKING_WARPS * SEG_WARP / c->tunable[TN_THREADS];
-    const struct formula looking = f_mul(plan_sms(p), f_const(lookers > 1 ? lookers : 1));
+    const struct formula looking = f_mul(plan_sms(p), lookers > 1 ? lookers : 1);
     const struct formula watching = f_min(wanted_watching, queue ? looking : all);
     const int64_t each = c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / SEG_WARP : 1;
-    const struct formula helping = queue ? f_min(f_cdiv(segments, f_const(each)), all) : f_const(0);
-    const struct formula pace = f_div(f_mul(f_mul(segments, tile), f_const((int64_t)1 << SEGMENTS_PACE_BITS)), n);
+    const struct formula helping = queue ? f_min(f_cdiv(segments, each), all) : f_const(0);
+    const struct formula pace = f_div(f_mul(f_mul(segments, tile), (int64_t)1 << SEGMENTS_PACE_BITS), n);
     struct prog_kernel *k = segreduce_team_kernel(pl, c, "");
     plan_value_arg(k, "tile", TY_I64, tile);
     plan_value_arg(k, "tiles", TY_I32, tiles);
     plan_value_arg(k, "pace", TY_I64, pace);
-    plan_value_arg(k, "stay", TY_I32, f_add(small, f_const(1)));
+    plan_value_arg(k, "stay", TY_I32, f_add(small, 1));
     plan_value_arg(k, "watching", TY_I32, watching);
     plan_value_arg(k, "helping", TY_I32, helping);
     add_buffers(pl, c, tiles);
-    const struct formula any = f_ge(segments, f_const(1));
-    plan_launch(pl, c, 0, f_mul(any, f_add(watching, f_cdiv(segments, f_const(each)))));
+    const struct formula any = f_ge(segments, 1);
+    plan_launch(pl, c, 0, f_mul(any, f_add(watching, f_cdiv(segments, each))));
     return segreduce_check_tunables(pl, c);
 }

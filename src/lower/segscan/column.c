@@ -25,10 +25,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
 }
 
 /* Segments that keep every multiprocessor's threads busy one by one. */
-static struct formula many(const struct problem *p)
-{
-    return f_le(f_mul(plan_sms(p), f_const(1024)), scan_segments(p));
-}
+static struct formula many(const struct problem *p) { return f_le(f_mul(plan_sms(p), 1024), scan_segments(p)); }
 
 void segscan_column_plan(struct planner *pl, const struct strategy *row)
 {
@@ -49,9 +46,9 @@ bool segscan_column_build(struct planner *pl, struct plan_case *c)
 {
     const bool strips = c->tunable[TN_ROWS] > 1;
     const int each = strips ? 32 : c->tunable[TN_THREADS];
-    const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), f_const(each));
+    const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), each);
     scan_kernel(pl, c, "");
-    plan_launch(pl, c, 0, f_max(strips ? blocks : f_min(blocks, f_const(1 << 20)), f_const(1)));
+    plan_launch(pl, c, 0, f_max(strips ? blocks : f_min(blocks, 1 << 20), 1));
     const struct misfit m[] = { { strips && pl->plan->problem->offsets >= 0,
                                   "segments between offsets have lengths of their own, and a thread each (rows: 1)" },
                                 { strips && c->tunable[TN_ROWS] != c->tunable[TN_THREADS] / 32,

@@ -30,13 +30,13 @@ bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = segscan_kernel(pl, c);
     const struct formula room = f_add(scan_length(p), segscan_lost(p, c->tunable[TN_VECTOR]));
-    const struct formula per_segment = f_cdiv(room, f_const(scan_tile_elements(c)));
+    const struct formula per_segment = f_cdiv(room, scan_tile_elements(c));
     const struct formula tiles = f_mul(scan_segments(p), per_segment);
     plan_value_arg(k, "per_segment", TY_I32, per_segment);
     plan_value_arg(k, "tiles", TY_I32, tiles);
     scan_control_args(pl, c, tiles);
-    const struct formula blocks = f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
-    plan_launch(pl, c, 0, f_max(blocks, f_const(1)));
+    const struct formula blocks = f_min(tiles, f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]));
+    plan_launch(pl, c, 0, f_max(blocks, 1));
     return segscan_check(pl, c);
 }
 
@@ -56,7 +56,7 @@ bool segscan_resident_fits(const struct problem *p, const struct device *d, stru
 
 static struct formula tiles_across(const struct problem *p, const struct plan_case *c)
 {
-    return f_cdiv(segments_elements(p), f_const(scan_tile_elements(c)));
+    return f_cdiv(segments_elements(p), scan_tile_elements(c));
 }
 
 enum { WORDS_OF_TWO = 2 };
@@ -74,8 +74,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
                  "blocks that wait for one another are resident at once");
         const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;
         const struct formula all = tiles_across(p, c);
-        const struct formula fit =
-            blocks ? f_le(all, f_mul(f_sms(), f_const(blocks))) : f_le(f_mul(all, f_const(2)), f_sms());
+        const struct formula fit = blocks ? f_le(all, f_mul(f_sms(), blocks)) : f_le(f_mul(all, 2), f_sms());
         c->code.guard = f_and(fit, c->code.guard);
         if (!plan_pinned(pl) && p->offsets < 0)
             c->code.guard = f_and(scan_few_rows(p), c->code.guard);
@@ -105,11 +104,11 @@ bool segscan_resident_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = segscan_kernel(pl, c);
     const struct formula tiles = tiles_across(p, c);
     const int64_t more = scan_tile_elements(c) + 1; /* than a tile */
-    const struct formula period = f_min(scan_length(p), f_const(more));
+    const struct formula period = f_min(scan_length(p), more);
     plan_value_arg(k, "tiles", TY_I32, tiles);
     if (p->offsets < 0)
-        plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), period), f_const(1)));
+        plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div((int64_t)1 << 32, period), 1));
     scan_control_args(pl, c, tiles);
-    plan_launch(pl, c, 0, f_max(tiles, f_const(1)));
+    plan_launch(pl, c, 0, f_max(tiles, 1));
     return segscan_check(pl, c);
 }

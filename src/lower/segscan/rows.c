@@ -78,7 +78,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
 
 struct formula segscan_lost(const struct problem *p, int vector)
 {
-    return f_mul(f_ne(f_mod(scan_length(p), f_const(vector)), f_const(0)), f_const(vector - 1));
+    return f_mul(f_ne(f_mod(scan_length(p), vector), 0), vector - 1);
 }
 
 /* Rows that fit the tiles of the case. */
@@ -87,7 +87,7 @@ static struct formula fitting(const struct problem *p, const struct plan_case *c
     const int vector = c->tunable[TN_VECTOR];
     const struct formula length = scan_length(p);
     const struct formula room = vector == 1 ? length : f_add(length, segscan_lost(p, vector));
-    return f_and(f_ge(length, f_const(1)), f_le(room, f_const(scan_tile_elements(c))));
+    return f_and(f_ge(length, 1), f_le(room, scan_tile_elements(c)));
 }
 
 void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
@@ -116,8 +116,8 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
     for (int i = from; i < pl->plan->ncases && !plan_pinned(pl); i++) {
         struct plan_case *c = &pl->plan->cases[i];
         const int64_t size = scan_tile_elements(c);
-        const struct formula valid = f_mul(f_div(f_const(size), length), length);
-        c->code.guard = f_and(f_le(f_const(size * FILLED / 100), valid), c->code.guard);
+        const struct formula valid = f_mul(f_div(size, length), length);
+        c->code.guard = f_and(f_le(size * FILLED / 100, valid), c->code.guard);
     }
 }
 
@@ -132,7 +132,7 @@ static bool add_warps(struct planner *pl, const struct strategy *row)
     if (!plan_setting(pl, TN_LANES, !plan_pinned(pl) && p->offsets >= 0))
         return false;
     if (!asked)
-        guard = f_le(access_count(p), f_mul(scan_segments(p), f_const(SHORT_SEGMENT)));
+        guard = f_le(access_count(p), f_mul(scan_segments(p), SHORT_SEGMENT));
     segscan_add_cases(pl, row, "warps", "warps", guard, false);
     for (int i = from; i < pl->plan->ncases; i++)
         plan_set(&pl->plan->cases[i], TN_LANES, WARP, "a warp per short segment");
@@ -142,7 +142,7 @@ static bool add_warps(struct planner *pl, const struct strategy *row)
 /* Segments that keep seven of eight multiprocessors busy, with so many blocks each. */
 static struct formula enough(const struct problem *p, int blocks)
 {
-    return f_le(f_mul(plan_sms(p), f_const(7)), f_mul(scan_segments(p), f_const((int64_t)8 * blocks)));
+    return f_le(f_mul(plan_sms(p), 7), f_mul(scan_segments(p), (int64_t)8 * blocks));
 }
 
 /* Shapes for rows of some lengths: few threads that all have something, more of them for longer ones. */
@@ -161,8 +161,8 @@ static const struct {
 /* Elements of the tiles that a row takes. */
 static struct formula tiled(const struct problem *p, const struct plan_case *c)
 {
-    const struct formula size = f_const(scan_tile_elements(c));
-    return f_mul(f_cdiv(f_add(scan_length(p), f_const(c->tunable[TN_VECTOR] - 1)), size), size);
+    const int64_t size = scan_tile_elements(c);
+    return f_mul(f_cdiv(f_add(scan_length(p), c->tunable[TN_VECTOR] - 1), size), size);
 }
 
 /* Of two shapes that differ in nothing else, the first one takes rows that leave less of its tiles empty. */
@@ -177,9 +177,9 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
     const int tight = pl->plan->ncases;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int from = pl->plan->ncases;
-        struct formula guard = f_le(scan_length(p), f_const(shapes[i].upto));
+        struct formula guard = f_le(scan_length(p), shapes[i].upto);
         if (shapes[i].above)
-            guard = f_and(f_lt(f_const(shapes[i].above), scan_length(p)), guard);
+            guard = f_and(f_lt(shapes[i].above, scan_length(p)), guard);
         if (shapes[i].few)
             guard = f_and(f_le(scan_segments(p), plan_sms(p)), guard);
         segscan_add_cases(pl, row, shapes[i].variant, shapes[i].name, guard, false);
@@ -194,7 +194,7 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
 static void add_pairs(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const struct formula guard = f_and(f_ge(scan_length(p), f_const(CLUSTER_ROW)), enough(p, 2));
+    const struct formula guard = f_and(f_ge(scan_length(p), CLUSTER_ROW), enough(p, 2));
     const int from = pl->plan->ncases;
     segscan_add_cases(pl, row, "pairs", "cluster", guard, false);
     plan_keep_first(pl, from);
@@ -244,22 +244,22 @@ struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
  * at the same distance from one. */
 static struct formula rows_per_tile(const struct problem *p, int64_t size, int vector)
 {
-    const struct formula length = scan_length(p), tile = f_const(size);
+    const struct formula length = scan_length(p);
     if (vector == 1)
-        return f_div(tile, length);
-    const struct formula rows = f_div(f_sub(tile, segscan_lost(p, vector)), length);
-    return f_max(f_min(rows, f_const(8 * vector - 1)), f_mul(f_div(rows, f_const(vector)), f_const(vector)));
+        return f_div(size, length);
+    const struct formula rows = f_div(f_sub(size, segscan_lost(p, vector)), length);
+    return f_max(f_min(rows, 8 * vector - 1), f_mul(f_div(rows, vector), vector));
 }
 
 bool segscan_staged_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int64_t size = scan_tile_elements(c);
-    const struct formula rows = f_max(rows_per_tile(p, size, c->tunable[TN_VECTOR]), f_const(1));
+    const struct formula rows = f_max(rows_per_tile(p, size, c->tunable[TN_VECTOR]), 1);
     struct prog_kernel *k = segscan_kernel(pl, c);
     plan_value_arg(k, "rows", TY_I64, rows);
-    plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div(f_const((int64_t)1 << 32), scan_length(p)), f_const(1)));
-    plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), rows), f_const(1)));
+    plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div((int64_t)1 << 32, scan_length(p)), 1));
+    plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), rows), 1));
     const struct misfit m[] = { { size > TILE_MAX, "a tile has at most 16384 elements" }, { 0 } };
     return scan_consistent(pl, c, m) && segscan_check(pl, c);
 }
@@ -286,11 +286,11 @@ bool segscan_block_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const int cluster = c->tunable[TN_CLUSTER] > 1 ? c->tunable[TN_CLUSTER] : 0;
     const int warps = c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / WARP : 1;
-    const struct formula segments = warps > 1 ? f_cdiv(scan_segments(p), f_const(warps)) : scan_segments(p);
-    const struct formula teams = f_max(f_min(segments, f_const(cluster ? CLUSTERS : GRID)), f_const(1));
+    const struct formula segments = warps > 1 ? f_cdiv(scan_segments(p), warps) : scan_segments(p);
+    const struct formula teams = f_max(f_min(segments, cluster ? CLUSTERS : GRID), 1);
     struct prog_kernel *k = segscan_kernel(pl, c);
     k->cluster = cluster;
-    struct prog_step *step = plan_launch(pl, c, 0, cluster ? f_mul(teams, f_const(cluster)) : teams);
+    struct prog_step *step = plan_launch(pl, c, 0, cluster ? f_mul(teams, cluster) : teams);
     step->nonportable_cluster = cluster > 8;
     return check_team(pl, c) && (scan_trailing(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c));
 }

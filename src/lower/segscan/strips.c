@@ -27,14 +27,14 @@ static struct formula rows_of(const struct plan_case *c)
 
 static struct formula strips(const struct problem *p, const struct plan_case *c)
 {
-    return f_cdiv(scan_segments(p), f_const(c->tunable[TN_THREADS] / c->tunable[TN_ROWS]));
+    return f_cdiv(scan_segments(p), c->tunable[TN_THREADS] / c->tunable[TN_ROWS]);
 }
 
 /* Strips that are too few for the device one by one, and that have enough tiles to share. */
 static struct formula few(const struct problem *p, const struct plan_case *c)
 {
-    const struct formula share = f_le(strips(p, c), f_mul(f_sms(), f_const(2)));
-    return f_and(share, f_le(f_mul(rows_of(c), f_const(TILES)), scan_length(p)));
+    const struct formula share = f_le(strips(p, c), f_mul(f_sms(), 2));
+    return f_and(share, f_le(f_mul(rows_of(c), TILES), scan_length(p)));
 }
 
 /* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768; addresses take more registers before
@@ -61,7 +61,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
             continue;
         c->code.guard = few(p, c);
         if (width < 32)
-            c->code.guard = f_and(f_le(segments_inner(p), f_const(2 * width)), c->code.guard);
+            c->code.guard = f_and(f_le(segments_inner(p), 2 * width), c->code.guard);
     }
 }
 
@@ -82,11 +82,11 @@ bool segscan_strips_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, "strips", TY_I32, across);
     plan_value_arg(k, "per_segment", TY_I32, each);
     plan_value_arg(k, "tickets", TY_I32, tiles);
-    const struct formula states = f_mul(tiles, f_const(threads / rows));
+    const struct formula states = f_mul(tiles, threads / rows);
     plan_value_arg(k, "tiles", TY_I32, states); /* states of columns, for look-back */
     scan_control_args(pl, c, states);
-    const struct formula blocks = f_min(tiles, f_mul(f_sms(), f_const(c->tunable[TN_BLOCKS_PER_SM])));
-    plan_launch(pl, c, 0, f_max(blocks, f_const(1)));
+    const struct formula blocks = f_min(tiles, f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]));
+    plan_launch(pl, c, 0, f_max(blocks, 1));
     const int columns = threads / rows;
     const struct misfit m[] = { { threads % 32 || threads % rows || columns > 32 || (columns & (columns - 1)),
                                   "a strip has threads / rows columns: 1, 2, 4 … or 32" },

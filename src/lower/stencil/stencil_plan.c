@@ -86,7 +86,7 @@ void stencil_global_plan(struct planner *pl, const struct strategy *row)
     else if (plan_pinned(pl) || stencil_linear(p) || hi <= SMALL)
         global_case(pl, row, "global", (struct formula){ 0 });
     else if (lo <= SMALL)
-        global_case(pl, row, "small", f_le(access_count(p), f_const(SMALL)));
+        global_case(pl, row, "small", f_le(access_count(p), SMALL));
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -133,9 +133,9 @@ static struct formula boxes(const struct problem *p, const struct plan_case *c, 
 {
     struct formula columns = stencil_extent(p, axis);
     if (axis == p->rank - 1 && stencil_skewed(c))
-        columns = f_add(columns, f_const(stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 -
-                                         stencil_skews(c, p->rank).lo));
-    return f_cdiv(columns, f_const((int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis)));
+        columns = f_add(columns,
+                        stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 - stencil_skews(c, p->rank).lo);
+    return f_cdiv(columns, (int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis));
 }
 
 static struct formula grid(const struct problem *p, const struct plan_case *c, enum stencil_role role)
@@ -144,8 +144,8 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, e
     for (int d = 1; d < p->rank; d++)
         blocks = f_mul(blocks, boxes(p, c, d));
     if (role == STENCIL_COPY || stencil_linear(p))
-        blocks = f_cdiv(access_count(p), f_const(c->tunable[TN_THREADS]));
-    return role == STENCIL_LAST ? f_max(f_const(1), blocks) : blocks;
+        blocks = f_cdiv(access_count(p), c->tunable[TN_THREADS]);
+    return role == STENCIL_LAST ? f_max(1, blocks) : blocks;
 }
 
 /* Places that a block streams over, as argument `places`; the number of chunks.  As many blocks as the device holds,
@@ -159,10 +159,10 @@ static struct formula chunks(const struct problem *p, const struct plan_case *c,
     for (int d = 2; d < p->rank; d++)
         tiles = f_mul(tiles, boxes(p, c, d));
     const struct formula busy = f_mul(tiles, f_div(resident, tiles));
-    const struct formula idle = f_lt(f_mul(f_const(8), busy), f_mul(f_const(7), resident));
-    const struct formula waves = f_add(f_const(1), f_mul(f_const(3), idle));
-    const struct formula parts = f_max(f_div(f_mul(waves, resident), tiles), f_const(1));
-    const struct formula places = f_max(f_cdiv(stencil_extent(p, 0), parts), f_const(8 * (r.hi[0] - r.lo[0])));
+    const struct formula idle = f_lt(f_mul(8, busy), f_mul(7, resident));
+    const struct formula waves = f_add(1, f_mul(3, idle));
+    const struct formula parts = f_max(f_div(f_mul(waves, resident), tiles), 1);
+    const struct formula places = f_max(f_cdiv(stencil_extent(p, 0), parts), 8 * (r.hi[0] - r.lo[0]));
     plan_value_arg(k, "places", TY_I64, places);
     return f_cdiv(stencil_extent(p, 0), places);
 }
@@ -190,8 +190,8 @@ void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer)
     const struct problem *p = pl->plan->problem;
     for (int f = 0; f < p->nfeedback; f++) {
         const struct prog_array *a = &p->output[p->feedback[f].output].array;
-        const struct formula several = f_le(f_const(2), stencil_steps(p));
-        const struct formula bytes = f_mul(access_count(p), f_const(a->stride));
+        const struct formula several = f_le(2, stencil_steps(p));
+        const struct formula bytes = f_mul(access_count(p), a->stride);
         buffer[f] =
             plan_buffer(pl, c, arena_printf(&pl->s->arena, "next_%s", a->name), REGION_SCRATCH, f_mul(several, bytes));
     }
@@ -207,7 +207,7 @@ static void finish_args(struct planner *pl, struct plan_case *c, struct prog_ker
                                    .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_const(4)) });
     for (int f = 0; f < fields; f++) {
         const char *name = arena_printf(&pl->s->arena, "partial%d", f);
-        const struct formula bytes = f_mul(blocks, f_const(ty_bytes(type[f])));
+        const struct formula bytes = f_mul(blocks, ty_bytes(type[f]));
         plan_arg(k, (struct prog_arg){
                         .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, REGION_SCRATCH, bytes) });
     }
@@ -216,10 +216,10 @@ static void finish_args(struct planner *pl, struct plan_case *c, struct prog_ker
 /* How often a role's kernel runs. */
 static struct formula times(const struct problem *p, enum stencil_role role)
 {
-    const struct formula one = f_const(1), s = stencil_steps(p);
+    const struct formula s = stencil_steps(p);
     if (role == STENCIL_LAST)
-        return f_le(one, s);
-    return problem_writes(p, AT_TOTAL) ? f_max(f_sub(s, one), f_const(0)) : s;
+        return f_le(1, s);
+    return problem_writes(p, AT_TOTAL) ? f_max(f_sub(s, 1), 0) : s;
 }
 
 void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer,
@@ -239,12 +239,12 @@ void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role
         blocks = chunks(p, c, k, c->code.nkernels - 1);
         for (int d = 1; d < p->rank; d++)
             blocks = f_mul(blocks, boxes(p, c, d));
-        blocks = role == STENCIL_LAST ? f_max(f_const(1), blocks) : blocks;
+        blocks = role == STENCIL_LAST ? f_max(1, blocks) : blocks;
     }
     if (role == STENCIL_LAST)
         finish_args(pl, c, k, blocks);
     if (role == STENCIL_COPY)
-        blocks = f_mul(f_eq(stencil_steps(p), f_const(0)), blocks);
+        blocks = f_mul(f_eq(stencil_steps(p), 0), blocks);
     struct prog_step *step = plan_launch(pl, c, c->code.nkernels - 1, blocks);
     if (p->iterated && role != STENCIL_COPY)
         step->repeat = times;

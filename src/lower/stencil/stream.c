@@ -152,9 +152,8 @@ static bool plain(const struct problem *p, int bytes)
 /* Points from which on the chunks of all multiprocessors are long enough. */
 static struct formula enough(const struct problem *p)
 {
-    const struct formula rows =
-        f_and(f_le(f_const(ROWS), stencil_extent(p, 1)), f_le(f_const(COLUMNS), stencil_extent(p, 2)));
-    return f_and(f_le(f_const(POINTS), access_count(p)), f_and(f_le(f_const(PLACES), stencil_extent(p, 0)), rows));
+    const struct formula rows = f_and(f_le(ROWS, stencil_extent(p, 1)), f_le(COLUMNS, stencil_extent(p, 2)));
+    return f_and(f_le(POINTS, access_count(p)), f_and(f_le(PLACES, stencil_extent(p, 0)), rows));
 }
 
 static struct shape shape_of(struct planner *pl, const char *what)
@@ -187,13 +186,13 @@ static void chosen_cases(struct planner *pl, const struct strategy *row)
     if (light) {
         const struct formula aligned = stencil_rows_aligned(p, vector);
         const struct formula large =
-            f_le(f_const(PLANE_BYTES / p->output[0].array.stride), f_mul(stencil_extent(p, 1), stencil_extent(p, 2)));
+            f_le(PLANE_BYTES / p->output[0].array.stride, f_mul(stencil_extent(p, 1), stencil_extent(p, 2)));
         guard = f_and(guard, four && !(known && last % vector == 0) ? f_or(large, f_not(&aligned)) : large);
     }
-    const struct formula over = f_mod(f_sub(stencil_extent(p, 2), f_const(1)), f_const(wide.block_x));
+    const struct formula over = f_mod(f_sub(stencil_extent(p, 2), 1), wide.block_x);
     const bool fits = (last - 1) % wide.block_x >= narrow.block_x;
     if (!known || fits)
-        stream_case(pl, row, "planes", f_and(guard, f_le(f_const(narrow.block_x), over)), wide);
+        stream_case(pl, row, "planes", f_and(guard, f_le(narrow.block_x, over)), wide);
     if (!known || !fits)
         stream_case(pl, row, "planes_narrow", guard, narrow);
 }

@@ -130,14 +130,13 @@ static struct formula bases_aligned(const struct problem *p, struct formula guar
 static struct formula room(const struct problem *p, const struct plan_case *c)
 {
     const struct strip_shape s = strip_shape(c, p, c->tunable[TN_STEPS]);
-    struct formula guard =
-        f_and(f_le(f_const(s.places), extent(p, 0)), f_le(f_const(STRIP_WIDTH), extent(p, p->rank - 1)));
+    struct formula guard = f_and(f_le(s.places, extent(p, 0)), f_le(STRIP_WIDTH, extent(p, p->rank - 1)));
     if (s.height)
-        guard = f_and(guard, f_le(f_const(s.height), extent(p, 1)));
+        guard = f_and(guard, f_le(s.height, extent(p, 1)));
     struct formula longest = extent(p, 0);
     for (int d = 1; d < p->rank; d++)
         longest = f_max(longest, extent(p, d));
-    return f_and(guard, f_le(longest, f_const(SIDE_MAX)));
+    return f_and(guard, f_le(longest, SIDE_MAX));
 }
 
 /* Divisions by what is no power of two. */
@@ -188,7 +187,7 @@ static struct formula worthwhile(const struct problem *p)
     for (int f = 0; f < p->nfeedback; f++)
         problem_walk(p, p->output[p->feedback[f].output].value[0], count_divisions, &divisions);
     const int flat = strip_reach(p) > 1 && divisions > 0 ? ENOUGH_FAR : ENOUGH;
-    return f_and(f_le(f_const(p->rank == 3 ? ENOUGH_3D : flat), access_count(p)), f_le(f_const(2), stencil_steps(p)));
+    return f_and(f_le(p->rank == 3 ? ENOUGH_3D : flat, access_count(p)), f_le(2, stencil_steps(p)));
 }
 
 void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
@@ -203,7 +202,7 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
         if (!pinned)
             guard = f_and(guard, worthwhile(p));
         if (aligned)
-            guard = f_and(guard, f_eq(f_mod(extent(p, p->rank - 1), f_const(STRIP_COLUMNS)), f_const(0)));
+            guard = f_and(guard, f_eq(f_mod(extent(p, p->rank - 1), STRIP_COLUMNS), 0));
         c->code.guard = guard;
     }
     if (pinned) /* arrays narrower than a strip: single steps */
@@ -216,23 +215,22 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
 static struct formula strip_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s,
                                  int kernel)
 {
-    const struct formula strips = f_cdiv(extent(p, 1), f_const(s->useful)), lines = extent(p, 0);
-    const struct formula resident = f_mul(f_sms(), f_mul(f_resident(kernel), f_const(s->warps)));
-    const struct formula parts = f_max(f_div(resident, strips), f_const(1));
-    const struct formula rows = f_max(f_cdiv(lines, parts), f_const(2 * s->steps * s->reach));
+    const struct formula strips = f_cdiv(extent(p, 1), s->useful), lines = extent(p, 0);
+    const struct formula resident = f_mul(f_sms(), f_mul(f_resident(kernel), s->warps));
+    const struct formula parts = f_max(f_div(resident, strips), 1);
+    const struct formula rows = f_max(f_cdiv(lines, parts), 2 * s->steps * s->reach);
     plan_value_arg(k, "strips", TY_I32, strips);
     plan_value_arg(k, "rows", TY_I32, rows);
-    return f_cdiv(f_mul(strips, f_cdiv(lines, rows)), f_const(s->warps));
+    return f_cdiv(f_mul(strips, f_cdiv(lines, rows)), s->warps);
 }
 
 /* Three dimensions: the planes of all tiles are dealt out evenly to the blocks that the device holds. */
 static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s, int kernel)
 {
-    const struct formula strips = f_cdiv(extent(p, 2), f_const(s->useful));
-    const struct formula tiles = f_mul(strips, f_cdiv(extent(p, 1), f_const(s->useful_height)));
-    const struct formula planes = f_mul(tiles, extent(p, 0)),
-                         resident = f_max(f_mul(f_sms(), f_resident(kernel)), f_const(1));
-    const struct formula rows = f_max(f_cdiv(planes, resident), f_const(2 * s->steps * s->reach));
+    const struct formula strips = f_cdiv(extent(p, 2), s->useful);
+    const struct formula tiles = f_mul(strips, f_cdiv(extent(p, 1), s->useful_height));
+    const struct formula planes = f_mul(tiles, extent(p, 0)), resident = f_max(f_mul(f_sms(), f_resident(kernel)), 1);
+    const struct formula rows = f_max(f_cdiv(planes, resident), 2 * s->steps * s->reach);
     plan_value_arg(k, "strips", TY_I32, strips);
     plan_value_arg(k, "tiles", TY_I64, tiles);
     plan_value_arg(k, "rows", TY_I64, rows);
@@ -271,22 +269,22 @@ static bool strip_kernel(struct planner *pl, struct plan_case *c, const int *buf
 bool stencil_temporal_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const struct formula one = f_const(1), all = stencil_steps(p);
-    struct formula left = problem_writes(p, AT_TOTAL) ? f_max(f_sub(all, one), f_const(0)) : all;
+    const struct formula all = stencil_steps(p);
+    struct formula left = problem_writes(p, AT_TOTAL) ? f_max(f_sub(all, 1), 0) : all;
     enum stencil_role role[STENCIL_ROLES];
     int buffer[PROG_ARG_MAX];
     const int n = stencil_roles(p, role);
     stencil_buffers(pl, c, buffer);
     for (int i = 0; strip_steps(c, i); i++) {
-        const struct formula steps = f_const(strip_steps(c, i));
+        const int steps = strip_steps(c, i);
         struct formula times = f_div(left, steps);
         if (i == 0 && strip_steps(c, 1) && !c->overridden[TN_STEPS])
-            times = f_mul(f_le(f_const(DEEP), access_count(p)), times);
+            times = f_mul(f_le(DEEP, access_count(p)), times);
         if (!strip_kernel(pl, c, buffer, i, times))
             return false;
         left = i == 0 ? f_sub(left, f_mul(times, steps)) : f_mod(left, steps);
     }
     for (int i = 0; i < n; i++)
-        stencil_add_role(pl, c, role[i], buffer, role[i] == STENCIL_LAST ? f_le(one, all) : left);
+        stencil_add_role(pl, c, role[i], buffer, role[i] == STENCIL_LAST ? f_le(1, all) : left);
     return stencil_check_tunables(pl, c, STRIP_COLUMNS);
 }

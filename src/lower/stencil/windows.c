@@ -109,7 +109,7 @@ static struct formula bases_aligned(const struct problem *p, int points, struct 
     guard = f_and(guard, access_begin_at(at));
     for (int d = 0; d < p->rank && guard.n && p->rank > 1; d++)
         if (p->space[d].extent.size >= 0)
-            guard = f_and(guard, f_le(stencil_extent(p, d), f_const(INT32_MAX)));
+            guard = f_and(guard, f_le(stencil_extent(p, d), INT32_MAX));
     return guard;
 }
 
@@ -118,7 +118,7 @@ static struct formula rows_whole(const struct problem *p, int points)
 {
     if (p->rank < 2 || points < 2)
         return (struct formula){ 0 };
-    return f_eq(f_mod(stencil_extent(p, p->rank - 1), f_const(points)), f_const(0));
+    return f_eq(f_mod(stencil_extent(p, p->rank - 1), points), 0);
 }
 
 struct formula stencil_rows_aligned(const struct problem *p, int points)
@@ -131,7 +131,7 @@ static struct formula rows_shifted(const struct problem *p, int points, const in
 {
     struct formula length = stencil_extent(p, p->rank - 1), guard = { 0 };
     for (int d = p->rank - 2; d >= 0; d--) {
-        guard = f_and(guard, f_eq(f_mod(length, f_const(points)), f_const(shift[d])));
+        guard = f_and(guard, f_eq(f_mod(length, points), shift[d]));
         length = f_mul(length, stencil_extent(p, d));
     }
     return bases_aligned(p, points, guard);

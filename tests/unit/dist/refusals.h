@@ -33,4 +33,23 @@ static inline void check_refusal(const struct refusal *list, const struct world 
     }
 }
 
+/* The whole problem of h, split along a dimension: it runs at the sizes of `check_sizes`, or is refused as the list says.
+ * True when it is supported. */
+static inline bool check_split(struct world w, const struct refusal *list,
+                               void (*check_sizes)(struct world *w, struct rank *rank))
+{
+    struct rank rank[RANKS_MAX];
+    w.modes = "seed:1";
+    world_open(&w, rank);
+    const bool supported = rank[0].status == PTXGEN_OK;
+    if (supported)
+        cr_expect(!refusal_of(list, w.name, w.split), "%s, %s is supported: take it off the list", w.name, w.split);
+    if (supported)
+        check_sizes(&w, rank);
+    else
+        check_refusal(list, &w, rank);
+    world_close(&w, rank);
+    return supported;
+}
+
 #endif

@@ -90,25 +90,6 @@ static void check_sizes(struct world *w, struct rank *rank)
     }
 }
 
-static bool check_split(struct harness *h, const char *name, const char *spec, const char *split, int ranks,
-                        const struct world_over *over)
-{
-    struct world w = {
-        .over = over, .whole = h, .name = name, .spec = spec, .split = split, .ranks = ranks, .modes = "seed:1"
-    };
-    struct rank rank[RANKS_MAX];
-    world_open(&w, rank);
-    const bool supported = rank[0].status == PTXGEN_OK;
-    if (supported)
-        cr_expect(!refusal_of(refusals, name, split), "%s, %s is supported: take it off the list", name, split);
-    if (supported)
-        check_sizes(&w, rank);
-    else
-        check_refusal(refusals, &w, rank);
-    world_close(&w, rank);
-    return supported;
-}
-
 static void check_spec(const char *path, int number, int *supported)
 {
     static const int ranks[] = { 2, 3, 4, 7 }, more[] = { 1, 4, 2 };
@@ -118,10 +99,13 @@ static void check_spec(const char *path, int number, int *supported)
     cr_assert(spec && harness_open(&h, name, spec, "sm_80", NULL), "%s: %s", path, h.text);
     for (int i = 0; i < ptxgen_problem_size_count(h.problem); i++) {
         const char *split = ptxgen_problem_size_name(h.problem, i);
-        const bool ok = check_split(&h, name, spec, split, ranks[(number + i) % 4], NULL);
+        struct world w = { .whole = &h, .name = name, .spec = spec, .split = split, .ranks = ranks[(number + i) % 4] };
+        const bool ok = check_split(w, refusals, check_sizes);
         *supported += ok;
+        w.over = &over_nccl;
+        w.ranks = more[number % 3];
         if (ok)
-            check_split(&h, name, spec, split, more[number % 3], &over_nccl);
+            check_split(w, refusals, check_sizes);
     }
     harness_close(&h);
     free(spec);
@@ -130,8 +114,7 @@ static void check_spec(const char *path, int number, int *supported)
 /* Half of the applications; PTXGEN_TEST_SPECS=N: one in N of these. */
 static void check_part(int part, int least)
 {
-    const char *in = getenv("PTXGEN_TEST_SPECS");
-    const int one_in = in ? atoi(in) : 1;
+    const int one_in = harness_one_in("PTXGEN_TEST_SPECS");
     glob_t specs;
     int supported = 0;
     setenv("PTXGEN_CACHE", "off", 1);

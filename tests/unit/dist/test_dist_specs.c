@@ -55,26 +55,6 @@ static void check_sizes(struct world *w, struct rank *rank)
     }
 }
 
-/* True when it is supported. */
-static bool check_split(struct harness *h, const char *name, const char *spec, const char *split, int ranks,
-                        const struct world_over *over)
-{
-    struct world w = {
-        .over = over, .whole = h, .name = name, .spec = spec, .split = split, .ranks = ranks, .modes = "seed:1"
-    };
-    struct rank rank[RANKS_MAX];
-    world_open(&w, rank);
-    const bool supported = rank[0].status == PTXGEN_OK;
-    if (supported)
-        cr_expect(!refusal_of(refusals, name, split), "%s, %s is supported: take it off the list", name, split);
-    if (supported)
-        check_sizes(&w, rank);
-    else
-        check_refusal(refusals, &w, rank);
-    world_close(&w, rank);
-    return supported;
-}
-
 static void check_spec(const char *path, int number, int *supported)
 {
     static const int more[] = { 1, 4, 7 };
@@ -84,10 +64,13 @@ static void check_spec(const char *path, int number, int *supported)
     cr_assert(spec && harness_open(&h, name, spec, "sm_80", NULL), "%s: %s", path, h.text);
     for (int i = 0; i < ptxgen_problem_size_count(h.problem); i++) {
         const char *split = ptxgen_problem_size_name(h.problem, i);
-        const bool ok = check_split(&h, name, spec, split, 2 + number % 2, NULL);
+        struct world w = { .whole = &h, .name = name, .spec = spec, .split = split, .ranks = 2 + number % 2 };
+        const bool ok = check_split(w, refusals, check_sizes);
         *supported += ok;
+        w.over = &over_nccl;
+        w.ranks = more[number % 3];
         if (ok)
-            check_split(&h, name, spec, split, more[number % 3], &over_nccl);
+            check_split(w, refusals, check_sizes);
     }
     harness_close(&h);
     free(spec);
@@ -96,8 +79,7 @@ static void check_spec(const char *path, int number, int *supported)
 /* A fourth of the specs; PTXGEN_TEST_SPECS=N: one in N of these. */
 static void check_part(int part)
 {
-    const char *in = getenv("PTXGEN_TEST_SPECS");
-    const int one_in = in ? atoi(in) : 1;
+    const int one_in = harness_one_in("PTXGEN_TEST_SPECS");
     glob_t specs;
     int supported = 0;
     cr_assert_eq(glob(PTXGEN_SOURCE_DIR "/specs/*.yaml", 0, NULL, &specs), 0);

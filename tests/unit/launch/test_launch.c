@@ -271,7 +271,7 @@ Test(launch, formulas_are_evaluated_again_for_another_alignment)
     int64_t n = 10;
     const ptxgen_arguments args = { .size = &n, .input = in, .output = out };
 
-    small_step[0].grid = f_add(f_misalign(1), f_const(1));
+    small_step[0].grid = f_add(f_misalign(1), 1);
     open_all();
     for (int i = 0; i < 3; i++) {
         in[0] = x_memory + (i == 1);

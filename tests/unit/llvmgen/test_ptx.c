@@ -235,7 +235,7 @@ Test(ptx, nested_guards)
     struct llvm_errors e = { 0 };
     struct device d;
     cr_assert(device_by_name("sm_90", 0, &d));
-    struct codegen *cg = codegen_begin(&d, &(struct llvmgen_options){ 0 }, false, "test");
+    struct codegen *cg = codegen_begin(&d, &(struct llvmgen_options){ 0 }, "test");
     cr_expect_not(llvm_guard(fatal_after_inner, cg, &e));
     cr_expect_eq(e.count, 1); /* the module is abandoned */
 }

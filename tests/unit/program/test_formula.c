@@ -206,22 +206,21 @@ Test(formula, building_has_limits)
 {
     struct formula wide = f_const(1), deep = f_const(1);
     for (int i = 0; i < FORMULA_MAX; i++)
-        wide = f_add(wide, f_const(1));
+        wide = f_add(wide, 1);
     cr_expect_eq(wide.n, -1);
     cr_expect_eq(formula_eval(&wide, &(struct formula_env){ 0 }), 0);
     for (int i = 1; i < FORMULA_STACK; i++)
-        deep = f_add(f_const(1), deep);
+        deep = f_add(1, deep);
     cr_expect_eq(formula_eval(&deep, &(struct formula_env){ 0 }), FORMULA_STACK);
-    deep = f_add(f_const(1), deep);
+    deep = f_add(1, deep);
     cr_expect_eq(deep.n, -1);
-    const struct formula absent = { 0 }, guard = f_le(f_size(0), f_const(4));
+    const struct formula absent = { 0 }, guard = f_le(f_size(0), 4);
     cr_expect(same(F_(f_and(absent, guard)), &guard) && same(F_(f_and(guard, absent)), &guard));
 }
 
 Test(formula, known_without_a_launch)
 {
-    const struct formula few = f_le(f_const(100), f_const(16)), large = f_ge(f_size(0), f_const(8)),
-                         aligned = f_eq(f_misalign(f_pointer(0)), f_const(0));
+    const struct formula few = f_le(100, 16), large = f_ge(f_size(0), 8), aligned = f_eq(f_misalign(f_pointer(0)), 0);
     static const unsigned char aligned_to_16[] = { 16 };
     const int64_t size = 9;
     int64_t holds;

@@ -278,7 +278,7 @@ static void parts(void *const *args)
 
 Test(simt_findings, parts_of_words_meet)
 {
-    static const struct machine m = { "parts", 1, { parts }, 64, 1, 0, 0, 1, 1, false, false };
+    static const struct machine m = { "parts", 1, { parts }, 64, 1, 0, 0, 1, 1, false };
     static const char *const mode[] = { "", "weak", "stale,late" };
     for (uint64_t seed = 0; seed < 30; seed++) {
         int32_t x[1] = { 0 }, out[4] = { 0 };
