@@ -22,7 +22,7 @@ import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PTXGEN, DRIVER = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
-CALLS = sys.argv.pop(1) if sys.argv[1:] and not sys.argv[1][:1].isupper() else ""  # empty with sanitizers
+CALLS = sys.argv.pop(1) if sys.argv[1:] and not sys.argv[1][:1].isupper() else ""
 CALLS = CALLS and os.path.abspath(CALLS)
 SCRIPT = ROOT / "bench" / "peers" / "apps.py"
 sys.dont_write_bytecode = True
