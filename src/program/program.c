@@ -40,13 +40,14 @@ void program_destroy(struct program *p)
 
 bool program_add_code(struct program *p, int module, int arch, const void *data, size_t length)
 {
-    struct prog_code *code = malloc(sizeof *code + length), **at = &p->module[module].code;
+    struct prog_code *code = malloc(sizeof *code + length + 1), **at = &p->module[module].code;
     if (code == NULL)
         return false;
     while (*at && (*at)->arch > arch)
         at = &(*at)->next;
     *code = (struct prog_code){ .next = *at, .arch = arch, .length = length };
     memcpy(code->data, data, length);
+    code->data[length] = 0; /* what is no machine code is text to the driver */
     *at = code;
     return true;
 }
