@@ -131,14 +131,7 @@ static void again(const struct graph *g, const struct stage_feedback *f, struct 
 static void shape_of(const struct prog_stages *p, const struct prog_array *a, struct str *out)
 {
     str_add(out, *a->field[0].name ? "structure" : ty_name(a->field[0].type));
-    for (int d = 0; d < a->rank; d++) {
-        str_add(out, d ? ", " : "[");
-        if (a->dim[d].size >= 0)
-            str_add(out, p->shape->size[a->dim[d].size]);
-        if (a->dim[d].size < 0 || a->dim[d].add)
-            str_printf(out, a->dim[d].size < 0 ? "%lld" : "%+lld", (long long)a->dim[d].add);
-    }
-    str_add(out, a->rank ? "]" : "");
+    stages_print_extents(p, a, out);
 }
 
 static void box(const struct graph *g, int node, struct str *out)

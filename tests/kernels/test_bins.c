@@ -3,10 +3,7 @@
  * of which a few are most, that are all the same, and that lie out of range; launch after launch on the same tables. */
 #include <criterion/criterion.h>
 
-#include "support/harness.h"
-
-enum keys { EVEN, SKEWED, CONSTANT, OUTSIDE, KEYS };
-enum { BINS = 37 };
+#include "kernels/keyed.h"
 
 #define IN "kind: reduce\ninputs: {key: 'i32[n]', x: '%s[n]'}\n"
 
@@ -42,33 +39,6 @@ static const struct {
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 
-static int32_t key_of(enum keys keys, uint64_t r)
-{
-    const double u = (double)(r >> 11) * 0x1p-53;
-    switch (keys) {
-    case EVEN: return (int32_t)(u * (BINS + 5)) - 2;
-    case SKEWED: return (int32_t)(u * u * u * u * u * u * u * u * BINS);
-    case CONSTANT: return BINS - 1;
-    default: return r % 3 == 0 ? INT32_MIN : r % 3 == 1 ? INT32_MAX : BINS;
-    }
-}
-
-static void launch(struct harness *h, const char *what, int round)
-{
-    static const int64_t sizes[] = { 0, 1, 31, 700, 2 * 64 * 8 * 3 + 5 };
-    static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale,late" };
-    char mode[32];
-    const int64_t n = sizes[round % 5];
-    const enum keys keys = (enum keys)(round / 5 % KEYS);
-    uint64_t seed = (uint64_t)round;
-    const int64_t size[] = { n, BINS };
-    harness_data_at(h, size, (uint64_t)round, round % 3, round % 2);
-    for (int64_t i = 0; i < n; i++)
-        ((int32_t *)h->input[0])[i] = key_of(keys, harness_random(&seed));
-    snprintf(mode, sizeof mode, modes[round % 3], round);
-    cr_expect(harness_check(h, mode), "%s, n = %d, keys %d, --simt=%s: %s", what, (int)n, (int)keys, mode, h->text);
-}
-
 static void check(const char *strategy, const char *name, const char *value)
 {
     for (int i = 0; i < SPECS; i++) {
@@ -79,7 +49,7 @@ static void check(const char *strategy, const char *name, const char *value)
         snprintf(text + head, sizeof text - (size_t)head, "%s", specs[i].rest);
         cr_assert(harness_open(&h, "t", text, i % 2 ? "sm_90" : "sm_75", set), "%s: %s", specs[i].name, h.text);
         for (int round = 0; round < 5 * KEYS; round++)
-            launch(&h, specs[i].name, round);
+            keyed_launch(&h, specs[i].name, round);
         harness_close(&h);
     }
 }

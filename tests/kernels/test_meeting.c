@@ -4,10 +4,7 @@
  * all the same, and that lie out of range.  What the outputs hold before the launch is combined, too. */
 #include <criterion/criterion.h>
 
-#include "support/harness.h"
-
-enum keys { EVEN, SKEWED, CONSTANT, OUTSIDE, KEYS };
-enum { PLACES = 37 };
+#include "kernels/keyed.h"
 
 #define IN "kind: map\ninputs: {key: 'i32[n]', x: '%s[n]'}\n"
 
@@ -66,33 +63,6 @@ static const struct {
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 
-static int32_t key_of(enum keys keys, uint64_t r)
-{
-    const double u = (double)(r >> 11) * 0x1p-53;
-    switch (keys) {
-    case EVEN: return (int32_t)(u * (PLACES + 5)) - 2;
-    case SKEWED: return (int32_t)(u * u * u * u * u * u * u * u * PLACES);
-    case CONSTANT: return PLACES - 1;
-    default: return r % 3 == 0 ? INT32_MIN : r % 3 == 1 ? INT32_MAX : PLACES;
-    }
-}
-
-static void launch(struct harness *h, const char *what, int round)
-{
-    static const int64_t sizes[] = { 0, 1, 31, 700, 2 * 64 * 8 * 3 + 5 };
-    static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale,late" };
-    char mode[32];
-    const int64_t n = sizes[round % 5];
-    const enum keys keys = (enum keys)(round / 5 % KEYS);
-    uint64_t seed = (uint64_t)round;
-    const int64_t size[] = { n, PLACES };
-    harness_data_at(h, size, (uint64_t)round, round % 3, round % 2);
-    for (int64_t i = 0; i < n; i++)
-        ((int32_t *)h->input[0])[i] = key_of(keys, harness_random(&seed));
-    snprintf(mode, sizeof mode, modes[round % 3], round);
-    cr_expect(harness_check(h, mode), "%s, n = %d, keys %d, --simt=%s: %s", what, (int)n, (int)keys, mode, h->text);
-}
-
 /* The plan has a case of the strategy, and is the same when its text is read back. */
 static void plan_text(struct harness *h, const char *what, const char *strategy)
 {
@@ -121,7 +91,7 @@ static void check(const char *strategy, const char *threads, const char *name, c
                   h.text);
         plan_text(&h, specs[i].name, strategy);
         for (int round = 0; round < 5 * KEYS; round++)
-            launch(&h, specs[i].name, round);
+            keyed_launch(&h, specs[i].name, round);
         harness_close(&h);
     }
 }

@@ -41,6 +41,8 @@ void stages_print(const struct stages *s, struct str *out);
 bool stages_draws(const struct prog_stages *p, int array);
 /* Is a stage this condition? */
 bool stages_is_condition(const struct prog_stages *p, int stage);
+/* The extents of an array, as in "[m, n+1]"; nothing for a scalar. */
+void stages_print_extents(const struct prog_stages *p, const struct prog_array *a, struct str *out);
 /* For Graphviz; a problem is drawn as one stage. */
 void stages_dot(const struct stages *s, struct str *out);
 void problem_dot(const struct problem *p, const struct program *shape, struct str *out);

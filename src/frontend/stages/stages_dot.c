@@ -13,6 +13,18 @@ bool stages_draws(const struct prog_stages *p, int array)
     return p->until < 0 || p->array[array].place != PLACE_BETWEEN || p->array[array].first != p->nstages - 1;
 }
 
+void stages_print_extents(const struct prog_stages *p, const struct prog_array *a, struct str *out)
+{
+    for (int d = 0; d < a->rank; d++) {
+        str_add(out, d ? ", " : "[");
+        if (a->dim[d].size >= 0)
+            str_add(out, p->shape->size[a->dim[d].size]);
+        if (a->dim[d].size < 0 || a->dim[d].add)
+            str_printf(out, a->dim[d].size < 0 ? "%lld" : "%+lld", (long long)a->dim[d].add);
+    }
+    str_add(out, a->rank ? "]" : "");
+}
+
 static void array_node(const struct prog_stages *p, const struct stage_array *at, struct str *out)
 {
     const struct prog_array *a = &at->array;
@@ -21,14 +33,8 @@ static void array_node(const struct prog_stages *p, const struct stage_array *at
     for (int f = 0; f < a->nfields; f++)
         str_printf(out, "%s%s%s%s", f ? ", " : "", a->field[f].name, *a->field[f].name ? ": " : "",
                    ty_name(a->field[f].type));
-    for (int d = 0; d < a->rank; d++) {
-        str_add(out, d ? ", " : "[");
-        if (a->dim[d].size >= 0)
-            str_add(out, p->shape->size[a->dim[d].size]);
-        if (a->dim[d].size < 0 || a->dim[d].add)
-            str_printf(out, a->dim[d].size < 0 ? "%lld" : "%+lld", (long long)a->dim[d].add);
-    }
-    str_add(out, a->rank ? "]\"];\n" : "\"];\n");
+    stages_print_extents(p, a, out);
+    str_add(out, "\"];\n");
 }
 
 bool stages_is_condition(const struct prog_stages *p, int stage) { return p->until >= 0 && stage == p->nstages - 1; }
