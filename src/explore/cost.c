@@ -344,7 +344,7 @@ static void add_launch(const struct plan *plan, const int64_t *size, const struc
         return;
     }
     const bool table = over_bins(strategy_problem(w->c->strategy, plan->problem), w),
-               first = out->passes <= 0 || table || maps(w) || w->grid > (*widest + 3) / 4;
+               first = out->passes <= 0 || table || maps(w) || w->grid > *widest / 4 + (*widest % 4 > 0);
     *widest = first && !table && w->grid > *widest ? w->grid : *widest;
     out->launches += (int)repeat;
     out->passes += first && !table ? (double)repeat : 0;

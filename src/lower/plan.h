@@ -120,6 +120,7 @@ enum {
 };
 
 const char *tunable_name(enum tunable_id t);
+int tunable_least(enum tunable_id t); /* of its range */
 /* Its number, also by an old name; -1: there is none. */
 int tunable_by_name(const char *name);
 

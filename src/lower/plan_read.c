@@ -126,8 +126,12 @@ static const struct ynode *list(struct reader *r, const struct ynode *mapping, c
     return v;
 }
 
+/* A tunable that the text leaves out has the least value of its range: plans from before there was one stay as they were. */
 static void read_tunables(struct reader *r, struct plan_case *c, const struct ynode *y)
 {
+    for (int t = 0; t < TN_COUNT; t++)
+        if (c->strategy->tunables & 1u << t)
+            c->tunable[t] = tunable_least((enum tunable_id)t);
     if (y && y->kind != Y_MAPPING)
         wrong(r, y, "'tunables' must be a mapping, NAME: VALUE");
     for (int i = 0; y && y->kind == Y_MAPPING && i < y->count; i++) {
