@@ -28,8 +28,6 @@ void api_program_stages_destroy(struct program_stages *of);
 /* A text of all stages. */
 char *api_stages_text(const ptxgen_program *p,
                       void (*print)(const struct prog_stages *p, const struct program *const *stage, struct str *out));
-/* Sizes of a stage among those of the whole; NULL: not known. */
-int64_t *api_stage_sizes(ptxgen_session *s, const struct prog_stage *stage, const int64_t *size);
 /* From the options of the whole those of a stage: its sizes, and its variant where `STAGE:ID` names it. */
 ptxgen_status api_stage_options(ptxgen_session *s, const ptxgen_problem *p, int stage, ptxgen_plan_options *o);
 ptxgen_status api_stage_variants(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_variant_options *options,

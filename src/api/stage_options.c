@@ -4,7 +4,8 @@
 
 #include "api_stages.h"
 
-int64_t *api_stage_sizes(ptxgen_session *s, const struct prog_stage *stage, const int64_t *size)
+/* Sizes of a stage among those of the whole; NULL: not known. */
+static int64_t *stage_sizes(ptxgen_session *s, const struct prog_stage *stage, const int64_t *size)
 {
     int64_t *of = size ? arena_new(&s->arena, int64_t, stage->nsizes + 1) : NULL;
     for (int i = 0; of && i < stage->nsizes; i++)
@@ -52,7 +53,7 @@ ptxgen_status api_stage_options(ptxgen_session *s, const ptxgen_problem *p, int 
         return PTXGEN_USAGE;
     o->variant = pinned == stage ? strchr(o->variant, ':') + 1 : NULL;
     WITH_MEMORY(s, {
-        o->size = api_stage_sizes(s, &data->stage[stage], o->size);
+        o->size = stage_sizes(s, &data->stage[stage], o->size);
         fine = fine || settings_of_stage(s, p, stage, o);
     });
     return fine ? PTXGEN_OK : PTXGEN_USAGE;

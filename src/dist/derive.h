@@ -51,7 +51,7 @@ struct dist_split {
     bool wraps, only_wraps;        /* some, all neighbours beyond the whole are those at its other end */
     bool indexed;                  /* expressions read positions along it */
     int64_t block;                 /* elements of the blocks that ranks have in turn; 0: consecutive parts */
-    bool pieces;     /* a part is computed in pieces: blocks, or what the whole size alone decides; see dist_piece() */
+    bool pieces;     /* a part is computed in pieces: blocks, or what the whole size alone decides; see piece_of() */
     int state_bytes; /* of the states of all reductions, one element */
     struct dist_derived stage[DIST_STAGES];
 };
@@ -72,8 +72,5 @@ bool dist_reduced(const struct problem *p, int axis);
 
 /* Do all its operators give the same bits in any order? */
 bool dist_exact(const struct problem *p);
-
-/* Elements of a piece: the same for all numbers of ranks.  Whole parts are one piece where results may depend on parts. */
-int64_t dist_piece(bool pieces, int64_t total);
 
 #endif

@@ -10,7 +10,8 @@
 
 enum { PIECES = 64, PIECE_MULTIPLE = 16 };
 
-int64_t dist_piece(bool pieces, int64_t total)
+/* Elements of a piece: the same for all numbers of ranks.  Whole parts are one piece where results may depend on parts. */
+static int64_t piece_of(bool pieces, int64_t total)
 {
     if (!pieces)
         return total > 0 ? total : 1;
@@ -20,7 +21,7 @@ int64_t dist_piece(bool pieces, int64_t total)
 
 void dist_share(bool pieces, int64_t total, int rank, int size, int64_t *first, int64_t *count)
 {
-    const int64_t unit = pieces ? dist_piece(true, total) : 1, units = (total + unit - 1) / unit;
+    const int64_t unit = pieces ? piece_of(true, total) : 1, units = (total + unit - 1) / unit;
     const int64_t each = units / size, more = units % size;
     const int64_t begin = (rank * each + (rank < more ? rank : more)) * unit;
     const int64_t end = begin + (each + (rank < more)) * unit;
@@ -110,7 +111,7 @@ static ptxgen_status fits_whole(struct ptxgen_session *s, struct dist_room *m)
     if (m->total < size->min || m->total > size->max || m->total % size->multiple_of)
         return wrong(s, arena_printf(&s->arena, "%s = %lld of all ranks is not what `assume` promises", size->name,
                                      (long long)m->total));
-    m->piece = sp->block ? sp->block : dist_piece(sp->pieces, m->total);
+    m->piece = sp->block ? sp->block : piece_of(sp->pieces, m->total);
     if (sp->block)
         return fits_deal(s, m);
     for (int r = 1; r < comm->size && sp->pieces && sp->problem->determinism == DET_DEVICE; r++) {

@@ -249,9 +249,6 @@ struct symbol {
 };
 /* What a name means; kind SYM_NONE when nothing has that name. Reports nothing. */
 struct symbol scope_lookup(const struct scope *sc, const char *name);
-/* Is the symbol usable in this scope?  Reports why not at `at` unless quiet. */
-bool scope_permits(const struct scope *sc, const struct symbol *y, const char *name, struct span at, bool quiet);
-void scope_unknown(const struct scope *sc, const char *name, struct span at);
 
 /* The symbol under a name, offset or field expression; *field: which field, -1 none.  false: reported (unless quiet).
  */
@@ -262,7 +259,6 @@ struct reference {
     int32_t offset[OFFSET_MAX];
 };
 bool reference_of(const struct scope *sc, const struct ast *e, struct reference *out, bool quiet);
-const struct expr *reference_build(const struct scope *sc, const struct ast *e, int want);
 
 /* Type of a tree without reporting: enum ty, T_LIT_*, or T_POISON. */
 int type_peek(const struct scope *sc, struct ast *e);
@@ -359,7 +355,6 @@ void build_inputs(struct builder *b);
 void build_space(struct builder *b);
 void build_segments(struct builder *b);
 void build_params(struct builder *b);
-void build_lets(struct builder *b);
 void build_over(struct builder *b);
 /* More than SPACE_MAX dimensions: those that are treated alike become one (merge.c).  False: still too many, which is
  * reported.  At the end, what is known of the sizes that they became. */
@@ -376,8 +371,6 @@ void build_output_values(struct builder *b, enum moment moment);
 void build_boundary(struct builder *b);
 void build_iterate(struct builder *b);
 void build_steps(struct builder *b, const struct ynode *n);
-void build_assume(struct builder *b);
-void build_strategy(struct builder *b);
 void build_reads(struct builder *b);
 void build_starts(struct builder *b);
 /* `by`: how many indices; after lets, the indices; the shape of an output that then has bins (false: reported); and

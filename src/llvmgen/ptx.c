@@ -206,7 +206,8 @@ bool codegen_end(struct codegen *cg, struct ptxgen_session *s)
 #define INLINE                                                                                                         \
     "nvvm-reflect,always-inline,function(sroa,instcombine<no-verify-fixpoint>,simplifycfg),cgscc(inline),globaldce,"
 
-const char *codegen_pipeline(int pipeline, bool library)
+/* `library`: functions of a math library are to be inlined first. */
+static const char *pass_pipeline(int pipeline, bool library)
 {
     static const char *const text[][2] = {
         [PIPELINE_LEAN] = { CLEAN, INLINE CLEAN },
@@ -235,8 +236,7 @@ static bool verify(struct codegen *cg, const char *when)
 static void optimise(struct codegen *cg, bool library)
 {
     LLVMPassBuilderOptionsRef po = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error =
-        LLVMRunPasses(cg->mod, codegen_pipeline((int)cg->options.pipeline, library), cg->machine->tm, po);
+    LLVMErrorRef error = LLVMRunPasses(cg->mod, pass_pipeline((int)cg->options.pipeline, library), cg->machine->tm, po);
     LLVMDisposePassBuilderOptions(po);
     if (error) {
         char *text = LLVMGetErrorMessage(error);
@@ -260,7 +260,8 @@ static void finish(void *user)
     verify(cg, "after the passes");
 }
 
-bool codegen_finish(struct codegen *cg)
+/* Verified, linked with the math library where needed, and optimised, when it has not been. */
+static bool codegen_finish(struct codegen *cg)
 {
     if (kb_error(cg->k)[0] && cg->errors.count == 0)
         codegen_fail(cg, D_CODEGEN, "%s", kb_error(cg->k));

@@ -25,8 +25,6 @@ struct codegen *codegen_begin(const struct device *d, const struct llvmgen_optio
 kb *codegen_builder(struct codegen *cg);
 void codegen_fail(struct codegen *cg, enum diag_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Verified, linked with the math library where needed, and optimised; done by the two below when it has not been. */
-bool codegen_finish(struct codegen *cg);
 /* NUL-terminated text, owned by the caller (free); NULL after an error. */
 char *codegen_ptx(struct codegen *cg, size_t *length);
 char *codegen_ir(struct codegen *cg);
@@ -35,10 +33,6 @@ bool codegen_end(struct codegen *cg, struct ptxgen_session *s);
 
 /* How many target machines this process has made so far. */
 int codegen_machines(void);
-
-/* The pass pipeline of an option, for other targets too. `library`: functions of a math library are to be inlined
- * first. */
-const char *codegen_pipeline(int pipeline, bool library);
 
 /* nvptx_exact.c, ptx_exact.c: forms that code generation or ptxas would compute wrongly get others; of a module, and of
  * its PTX (malloc'd; NULL when out of memory). */

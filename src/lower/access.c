@@ -324,7 +324,7 @@ static bool op_pad(const struct op *op) { return op->pad[0] != NULL || (op->buil
 bool state_commutative(const struct problem *p) { return every(p, op_commutes); }
 bool state_exact(const struct problem *p) { return every(p, op_exact); }
 bool state_pad(const struct problem *p) { return every(p, op_pad); }
-enum determinism state_determinism(const struct problem *p) { return state_exact(p) ? DET_ANY : p->determinism; }
+enum determinism state_determinism(const struct problem *p) { return every(p, op_exact) ? DET_ANY : p->determinism; }
 
 bool reduction_sums_bytes(const struct problem *p, const struct reduction *r)
 {

@@ -62,7 +62,6 @@ int state_words(const struct problem *p, int *offset);
 /* The same of n fields of these types. */
 int fields_words(const enum ty *type, int n, int *offset);
 bool state_commutative(const struct problem *p);
-bool state_exact(const struct problem *p);
 bool state_pad(const struct problem *p);                     /* every operator has a padding element */
 enum determinism state_determinism(const struct problem *p); /* DET_ANY when every operator is exact */
 

@@ -54,7 +54,8 @@ static int append(struct space *sp, const ptxgen_variant *v)
     return copy_variant(&sp->item[sp->n++], v);
 }
 
-int space_find(const struct space *sp, const char *id)
+/* The number of an id, or -1. */
+static int space_find(const struct space *sp, const char *id)
 {
     for (int i = 0; i < sp->n; i++) {
         if (!strcmp(sp->item[i].id, id)) {

@@ -44,8 +44,6 @@ int space_gather_beside(ptxgen_session *s, const struct options *o, const ptxgen
                         bool illegal, struct space *sp);
 /* A variant by its id, whether legal or not; its number, or -1: out of memory. */
 int space_add(struct space *sp, const char *id);
-/* The number of an id, or -1. */
-int space_find(const struct space *sp, const char *id);
 void space_finish(struct space *sp);
 
 /* How many variants the strategies have. */

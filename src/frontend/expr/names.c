@@ -213,7 +213,8 @@ static unsigned needed(enum symbol_kind kind)
     }
 }
 
-bool scope_permits(const struct scope *sc, const struct symbol *y, const char *name, struct span at, bool quiet)
+/* Is the symbol usable in this scope?  Reports why not at `at` unless quiet. */
+static bool scope_permits(const struct scope *sc, const struct symbol *y, const char *name, struct span at, bool quiet)
 {
     struct diags *d = sc->b->d;
     if (y->kind == SYM_INPUT && sc->b->input[y->which].summed) {
@@ -253,7 +254,7 @@ static bool is_result(const struct builder *b, const char *name)
     return !several && ynode_get(b->root, "operator") && !strcmp(name, scan ? "s" : "r");
 }
 
-void scope_unknown(const struct scope *sc, const char *name, struct span at)
+static void scope_unknown(const struct scope *sc, const char *name, struct span at)
 {
     const struct builder *b = sc->b;
     const struct ynode *lets = ynode_get(b->root, "let");

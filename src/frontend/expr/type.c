@@ -162,7 +162,7 @@ static const struct expr *symbol_expr(const struct scope *sc, const struct refer
     return e;
 }
 
-const struct expr *reference_build(const struct scope *sc, const struct ast *e, int want)
+static const struct expr *reference_build(const struct scope *sc, const struct ast *e, int want)
 {
     struct reference ref;
     if (!reference_of(sc, e, &ref, false) || ref.symbol.type == T_POISON)

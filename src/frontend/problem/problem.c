@@ -109,7 +109,7 @@ void build_params(struct builder *b)
     }
 }
 
-void build_lets(struct builder *b)
+static void build_lets(struct builder *b)
 {
     const struct ynode *node = top(b, "let");
     unsigned gather = b->p->kind == KIND_STENCIL ? SC_GATHER : 0;
@@ -177,7 +177,7 @@ static bool facts_fit(struct builder *b, const struct ynode *key, const struct y
     return true;
 }
 
-void build_assume(struct builder *b)
+static void build_assume(struct builder *b)
 {
     const struct ynode *node = top(b, "assume");
     const int narrays = b->ninputs + b->noutputs, nnames = narrays + b->nsizes;
@@ -207,7 +207,7 @@ void build_assume(struct builder *b)
     }
 }
 
-void build_strategy(struct builder *b)
+static void build_strategy(struct builder *b)
 {
     const struct ynode *node = top(b, "strategy");
     if (!node)

@@ -264,8 +264,6 @@ void packed_scan(struct items *h, int first, int n, struct run before);
 /* Shared memory for n positions per thread, one array at a time; this warp's part of it. */
 kb_ptr stage_new(struct gen *g, int n, kb_ptr all);
 int stage_bytes(const struct gen *g, int n); /* of the buffer */
-/* Bytes that a vector in memory is aligned to. */
-int memory_alignment(const struct gen *g, int vector, int stride);
 /* Load a full tile into h->direct, and whether flags mark its positions into h->head. */
 void stage_load(struct items *h);
 /* Store the n values of a full tile, or, with items_store_words(), its words. */

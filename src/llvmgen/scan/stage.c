@@ -130,7 +130,11 @@ static kb_ptr vector_address(const struct items *h, kb_ptr p, int vector, int j)
     return kb_advance(k, kb_advance(k, p, kb_neg(k, lane)), kb_imm(k, TY_I64, -plus));
 }
 
-int memory_alignment(const struct gen *g, int vector, int stride) { return g->c->aligned ? vector * stride : stride; }
+/* Bytes that a vector in memory is aligned to. */
+static int memory_alignment(const struct gen *g, int vector, int stride)
+{
+    return g->c->aligned ? vector * stride : stride;
+}
 
 static void load_striped(const struct items *h, int input, kb_val *x)
 {

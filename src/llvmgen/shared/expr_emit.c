@@ -154,8 +154,6 @@ kb_val emit_binary(kb *k, enum binary op, kb_val a, kb_val b)
     return kb_bin(k, plain[op], a, kb_arg_v(b));
 }
 
-kb_val emit_unary(kb *k, enum unary op, kb_val a) { return op == UN_NEG ? kb_neg(k, a) : kb_not(k, a); }
-
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
 static kb_val absolute(kb *k, kb_val x)
@@ -446,7 +444,7 @@ static kb_val emit_operation(kb *k, struct emit_env *env, const struct expr *e)
     for (int i = 0; i < e->nargs; i++)
         arg[i] = emit_expr(k, env, e->arg[i]);
     switch (e->kind) {
-    case EX_UNARY: return emit_unary(k, (enum unary)e->op, arg[0]);
+    case EX_UNARY: return e->op == UN_NEG ? kb_neg(k, arg[0]) : kb_not(k, arg[0]);
     case EX_BINARY: return emit_binary(k, (enum binary)e->op, arg[0], arg[1]);
     case EX_CALL: return emit_function(k, (enum fn)e->op, e->nargs, arg);
     default: return kb_cast(k, arg[0], e->type);

@@ -77,7 +77,6 @@ kb_tup emit_pad(kb *k, const struct op *op, struct emit_env *outer);
 
 /* a op b of one type with the language's meaning, and the functions of functions.def. */
 kb_val emit_binary(kb *k, enum binary op, kb_val a, kb_val b);
-kb_val emit_unary(kb *k, enum unary op, kb_val a);
 kb_val emit_function(kb *k, enum fn f, int n, const kb_val *arg);
 /* A fold over nothing, and one step of a fold. */
 kb_val emit_fold_identity(kb *k, enum fold op, enum ty t);
