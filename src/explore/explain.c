@@ -50,10 +50,10 @@ static const char *why_unused(const struct explained *x, const struct strategy *
         return arena_printf(a, "it fits, but %s was asked for", last->code.strategy);
     if (x->plan->origin == PLAN_READ)
         return "it fits, but the plan that was read has no case of it";
-    const char *why = row > last->strategy && last->code.guard.n == 0
-                          ? arena_printf(a, "it fits, but ranks behind %s, which takes every launch that is left",
-                                         last->code.strategy)
-                          : "it fits, but has cases here only when it is asked for";
+    const char *why =
+        row > last->strategy && last->code.guard.n == 0
+            ? arena_printf(a, "it fits, but %s comes first and takes all remaining launches", last->code.strategy)
+            : "it fits, but has cases here only when it is asked for";
     if (!x->at_size || x->prediction.case_index < 0)
         return why;
     return arena_printf(a, "%s; at these sizes selection prefers case '%s' of %s (%s)", why, other->code.name,

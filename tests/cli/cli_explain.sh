@@ -28,7 +28,7 @@ exits 0; out_has 'segreduce.resident) takes'; out_has '^plan 1 launch, 1 pass ov
 run explain "$specs/softmax.yaml" --arch=sm_90 --size m=64 --size n=2^20
 exits 0; out_has '^plan 2 launches, 2 passes over the arrays; reads 536870912 bytes, writes 268435456$'
 run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28 --all
-exits 0; out_has 'reduce.last_block .*ranks behind reduce.gather.* (H200 '; out_has 'segreduce.tile  *it reduces segments\|segreduce.tile  *its '
+exits 0; out_has 'reduce.last_block .*reduce.gather comes first.* (H200 '; out_has 'segreduce.tile  *it reduces segments\|segreduce.tile  *its '
 run explain "$specs/histogram_at.yaml" --arch=sm_90 --size n=2^20
 exits 0; out_has "places 'hist': each element writes once, 4 bytes where it says, by an atomic instruction"; out_has 'have tables in each block first: reduce.bins_'; out_has 'case few (reduce.bins_shared) takes'; out_has 'plan 2 launches'
 out_has 'writes at most'
