@@ -174,11 +174,58 @@ static bool verified(struct ptxgen_session *s, LLVMModuleRef module)
     return !bad;
 }
 
-static bool optimize(LLVMModuleRef module, LLVMTargetMachineRef machine)
+static bool run_passes(LLVMModuleRef module, const char *passes, LLVMTargetMachineRef machine)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    const bool ok = !failed(LLVMRunPasses(module, PIPELINE, machine, options));
+    const bool ok = !failed(LLVMRunPasses(module, passes, machine, options));
     LLVMDisposePassBuilderOptions(options);
+    return ok;
+}
+
+/* ---- long blocks ----------------------------------------------------------------------------- */
+/* The code generator takes time that grows with the square of a block, and minutes for a block of 30000 instructions. */
+enum { BLOCK_MOST = 3000 };
+
+static bool is_long(LLVMBasicBlockRef block)
+{
+    int n = 0;
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i && n <= BLOCK_MOST; i = LLVMGetNextInstruction(i))
+        n++;
+    return n > BLOCK_MOST;
+}
+
+/* Moves the beginning of a block, with all of its stack slots, to a block before it, until what is left is short.  No
+ * block has a phi: the uses of a block are jumps to it. */
+static void block_split(LLVMContextRef cx, LLVMBuilderRef b, LLVMBasicBlockRef block)
+{
+    while (is_long(block)) {
+        LLVMBasicBlockRef head = LLVMInsertBasicBlockInContext(cx, block, "");
+        LLVMReplaceAllUsesWith(LLVMBasicBlockAsValue(block), LLVMBasicBlockAsValue(head));
+        LLVMPositionBuilderAtEnd(b, head);
+        LLVMValueRef i = LLVMGetFirstInstruction(block);
+        for (int n = 0; n < BLOCK_MOST || LLVMIsAAllocaInst(i); n++) {
+            LLVMInstructionRemoveFromParent(i);
+            LLVMInsertIntoBuilder(b, i);
+            i = LLVMGetFirstInstruction(block);
+        }
+        LLVMBuildBr(b, block);
+    }
+}
+
+static bool blocks_split(struct host_jit *jit, LLVMTargetMachineRef machine)
+{
+    bool any = false;
+    for (LLVMValueRef f = LLVMGetFirstFunction(jit->module); f && !any; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block && !any; block = LLVMGetNextBasicBlock(block))
+            any = is_long(block);
+    if (!any)
+        return true;
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(jit->context);
+    const bool ok = run_passes(jit->module, "function(reg2mem)", machine);
+    for (LLVMValueRef f = LLVMGetFirstFunction(jit->module); f && ok; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+            block_split(jit->context, b, block);
+    LLVMDisposeBuilder(b);
     return ok;
 }
 
@@ -211,7 +258,7 @@ static bool compile(struct host_jit *jit)
     int nmath;
     const struct host_symbol *math = host_math_symbols(&nmath);
     LLVMTargetMachineRef machine = machine_create();
-    if (!optimize(jit->module, machine)) {
+    if (!run_passes(jit->module, PIPELINE, machine) || !blocks_split(jit, machine)) {
         LLVMDisposeTargetMachine(machine);
         return false;
     }
