@@ -6,7 +6,7 @@
 
 bool dist_reduced(const struct problem *p, int axis) { return p->kind == KIND_STENCIL || p->space[axis].reduced; }
 
-enum { PARAMS_MORE = 5, PARAM_STEPS = 4 };
+enum { PARAMS_MORE = 6, PARAM_STEPS = 4 };
 
 /* ---- states in memory -------------------------------------------------------------------------------------------- */
 
@@ -40,22 +40,31 @@ static struct prog_array states(struct derive *d, int count)
     return array;
 }
 
-/* The axes of an array of states: in a fold, all of the space in order; else the kept ones, and none for bins. */
+/* The axes of an array of states: in a fold, all of the space in order; else the kept ones, after that of the blocks in
+ * rows, and none for bins. */
 static void state_axes(struct derive *d, int rank, int *axis)
 {
+    const int more = d->rows ? 1 : 0;
     for (int n = 0; n < rank; n++)
         axis[n] = d->folds ? n : -1;
-    for (int i = 0, n = 0; i < d->from->rank && !d->folds && !d->from->nby; i++)
+    if (d->rows)
+        axis[0] = 0;
+    for (int i = 0, n = more; i < d->from->rank && !d->folds && !d->from->nby; i++)
         if (!dist_reduced(d->from, i))
-            axis[n++] = i;
+            axis[n++] = i + more;
 }
 
-static struct output state_output(struct derive *d)
+/* The number of the size that says how many states an array of a stage on a part has; -1: one. */
+static int blocks(const struct derive *d) { return d->rows ? d->sp->size : -1; }
+
+/* count: as of states(). */
+static struct output state_output(struct derive *d, int count)
 {
-    struct output o = { .array = states(d, -1), .role = OUT_SEGMENT, .at = d->from->at };
+    const enum output_role role = d->folds && count >= 0 ? OUT_ELEMENT : OUT_SEGMENT;
+    struct output o = { .array = states(d, count), .role = role, .at = d->from->at };
     const struct expr like = { .at = d->from->at };
     state_axes(d, o.array.rank, o.axis);
-    for (int i = 0; i < o.array.rank && d->folds; i++)
+    for (int i = 0; i < o.array.rank && d->folds && count < 0; i++)
         o.axis[i]++; /* without that of the states */
     for (int r = 0, i = 0; r < d->from->nreductions; r++)
         for (int f = 0; f < d->from->reduction[r].op->nfields; f++, i++) {
@@ -101,8 +110,8 @@ static const struct dimension *sizes(struct derive *d)
 
 static const struct prog_param *params(struct derive *d)
 {
-    static const char *const more[PARAMS_MORE] = { "dist_first", "dist_total", "dist_own_first", "dist_own_end",
-                                                   "dist_steps" };
+    static const char *const more[PARAMS_MORE] = { "dist_first",   "dist_total", "dist_own_first",
+                                                   "dist_own_end", "dist_steps", "dist_stride" };
     struct prog_param *to = arena_new(d->a, struct prog_param, d->from->nparams + PARAMS_MORE);
     if (d->from->nparams)
         memcpy(to, d->from->param, sizeof *to * (size_t)d->from->nparams);
@@ -195,6 +204,8 @@ static struct problem *on_part(struct derive *d, struct dist_derived *to, bool a
         read[i] = (struct read){ derive_expr(d, d->from->read[i].e), d->from->read[i].uses };
     for (int i = 0; i < p->ninputs; i++)
         to->input[i] = i;
+    if (d->rows)
+        derive_as_rows(d, p);
     return p;
 }
 
@@ -233,7 +244,7 @@ static void make_partial(struct derive *d, struct dist_derived *to)
     for (int r = 0; r < p->nreductions; r++)
         memset(((struct reduction *)(uintptr_t)p->reduction)[r].init, 0, sizeof p->reduction[r].init);
     to->output[p->noutputs] = -1;
-    ((struct output *)(uintptr_t)p->output)[p->noutputs++] = state_output(d);
+    ((struct output *)(uintptr_t)p->output)[p->noutputs++] = state_output(d, blocks(d));
     if (p->kind == KIND_SCAN) {
         unpinned(p);
         p->kind = KIND_REDUCE;
@@ -248,7 +259,7 @@ static void make_next(struct derive *d, struct dist_derived *to)
     unpinned(p); /* a pin for rows that are scanned alone need not fit */
     struct input *in = arena_new(d->a, struct input, p->ninputs + 1);
     memcpy(in, p->input, sizeof *in * (size_t)p->ninputs);
-    in[p->ninputs] = state_input(d, -1);
+    in[p->ninputs] = state_input(d, blocks(d));
     to->input[p->ninputs] = -1;
     p->input = in;
     for (int r = 0, i = 0; r < p->nreductions; r++) {
@@ -304,16 +315,16 @@ static void fold_space(struct derive *d, struct problem *p, struct dist_derived 
     p->input = in;
 }
 
-static void fold_outputs(struct derive *d, struct problem *p, struct dist_derived *to, bool carry)
+static void fold_outputs(struct derive *d, struct problem *p, struct dist_derived *to, enum dist_stage stage)
 {
     struct output *out = arena_new(d->a, struct output, d->from->noutputs + 1);
     p->output = out;
     p->noutputs = 0;
-    if (carry) {
+    if (stage != STAGE_TOTAL) {
         to->output[p->noutputs] = -1;
-        out[p->noutputs++] = state_output(d);
+        out[p->noutputs++] = state_output(d, stage == STAGE_CARRIES ? d->from->nsizes : -1);
     }
-    for (int i = 0; i < d->from->noutputs && !carry; i++)
+    for (int i = 0; i < d->from->noutputs && stage != STAGE_CARRY; i++)
         if (output_moment(&d->from->output[i]) == AT_TOTAL) {
             struct output o = derive_output(d, &d->from->output[i]);
             for (int k = 0; k < o.array.rank; k++)
@@ -323,14 +334,18 @@ static void fold_outputs(struct derive *d, struct problem *p, struct dist_derive
         }
 }
 
-static void make_fold(struct derive *d, struct dist_derived *to, bool carry)
+/* CARRIES is a scan in the user's direction; the others go through the states in the order in which they lie. */
+static void make_fold(struct derive *d, enum dist_stage stage)
 {
+    struct dist_derived *to = &d->sp->stage[stage];
     struct problem *p = arena_new(d->a, struct problem, 1);
     *p = *d->from;
     d->folds = to->folds = true;
+    d->scans = stage == STAGE_CARRIES;
     to->problem = p;
-    p->kind = KIND_REDUCE;
-    p->exclusive = p->reverse = false;
+    p->kind = d->scans ? KIND_SCAN : KIND_REDUCE;
+    p->exclusive = false;
+    p->reverse = d->scans && d->from->reverse;
     p->determinism = p->determinism == DET_ANY ? DET_RUN : p->determinism; /* all ranks get the same bits */
     p->size = sizes(d);
     p->nsizes++;
@@ -342,14 +357,25 @@ static void make_fold(struct derive *d, struct dist_derived *to, bool carry)
     for (int r = 0, i = 0; r < p->nreductions; r++)
         for (int f = 0; f < red[r].op->nfields; f++, i++)
             red[r].map[f] = state_field(d, 0, i, red[r].op->field[f]);
-    fold_outputs(d, p, to, carry);
-    d->folds = false;
+    fold_outputs(d, p, to, stage);
+    d->folds = d->scans = false;
 }
 
-static void make_stages(struct derive *d)
+/* What `assume` promises of the user's arrays, as the stage has them; of states it promises nothing. */
+static void align(struct derive *d, const struct dist_derived *to)
+{
+    struct problem *p = (struct problem *)(uintptr_t)to->problem;
+    unsigned char *alignment = arena_new(d->a, unsigned char, p->ninputs + p->noutputs + 1);
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const int user = i < p->ninputs ? to->input[i] : to->output[i - p->ninputs];
+        alignment[i] = user < 0 ? 1 : d->from->alignment[user + (i < p->ninputs ? 0 : d->from->ninputs)];
+    }
+    p->alignment = alignment;
+}
+
+static void make_local(struct derive *d, bool scan)
 {
     struct dist_split *sp = d->sp;
-    const bool scan = d->from->kind == KIND_SCAN && problem_writes(d->from, AT_POINT);
     if (!sp->combined || scan)
         on_part(d, &sp->stage[STAGE_LOCAL], true, !sp->combined);
     if (!sp->combined && sp->before + sp->after > 0 && has_inner(d))
@@ -357,15 +383,44 @@ static void make_stages(struct derive *d)
     if (!sp->combined && d->from->iterated && sp->before + sp->after > 0 && sp->wraps == sp->only_wraps &&
         !(sp->wraps && sp->indexed))
         make_steps(d, &sp->stage[STAGE_STEPS]);
-    if (!sp->combined)
-        return;
-    make_partial(d, &sp->stage[STAGE_PARTIAL]);
-    if (problem_writes(d->from, AT_TOTAL))
-        make_fold(d, &sp->stage[STAGE_TOTAL], false);
-    if (scan) {
-        make_fold(d, &sp->stage[STAGE_CARRY], true);
+}
+
+/* The stages of all whole blocks of a rank, and for scans what makes their carries. */
+static void make_rows(struct derive *d, bool scan)
+{
+    struct dist_derived *stage = d->sp->stage;
+    d->rows = true;
+    if (d->sp->combined)
+        make_partial(d, &stage[STAGE_PARTIAL_ROWS]);
+    else
+        on_part(d, &stage[STAGE_LOCAL_ROWS], true, true);
+    if (scan)
+        make_next(d, &stage[STAGE_NEXT_ROWS]);
+    d->rows = false;
+    if (d->from->kind == KIND_SCAN && d->sp->combined)
+        make_fold(d, STAGE_CARRIES);
+}
+
+static void make_stages(struct derive *d)
+{
+    struct dist_split *sp = d->sp;
+    const bool scan = sp->combined && d->from->kind == KIND_SCAN && problem_writes(d->from, AT_POINT);
+    make_local(d, scan);
+    if (sp->rows)
+        make_rows(d, scan);
+    if (sp->combined)
+        make_partial(d, &sp->stage[STAGE_PARTIAL]);
+    if (scan)
         make_next(d, &sp->stage[STAGE_NEXT]);
+    if (sp->combined && !sp->stage[STAGE_CARRIES].problem) {
+        if (problem_writes(d->from, AT_TOTAL))
+            make_fold(d, STAGE_TOTAL);
+        if (scan)
+            make_fold(d, STAGE_CARRY);
     }
+    for (int i = 0; i < DIST_STAGES; i++)
+        if (sp->stage[i].problem)
+            align(d, &sp->stage[i]);
 }
 
 /* ---- the split --------------------------------------------------------------------------------------------------- */
@@ -411,6 +466,7 @@ const struct dist_split *dist_derive(struct ptxgen_session *s, const struct prob
     sp->combined = p->kind == KIND_STENCIL ? p->nreductions > 0 : p->space[axis].reduced;
     if (!dist_supported(s, sp))
         return NULL;
+    sp->rows = dist_has_rows(sp);
     make_stages(&d);
     return sp;
 }

@@ -13,6 +13,9 @@
  *     TOTAL    folds the states of all ranks in their order, begins with `init`, and writes the results
  *     CARRY    the same for the ranks before this one; writes the state
  *     NEXT     the scan of the rank's part, which begins with that state
+ *     LOCAL_ROWS, PARTIAL_ROWS, NEXT_ROWS
+ *              the same for all whole blocks of the rank at once, as rows of one array: derive_rows.c
+ *     CARRIES  with rows, in place of TOTAL and CARRY of a scan: the fold of the states up to each block, and the totals
  *
  * On a rank's part, sizes count the part.  Expressions see the whole size and positions in the whole: these are two more
  * params.  States travel as structures in memory, with all fields of all reductions.
@@ -30,15 +33,19 @@ enum dist_stage {
     STAGE_TOTAL,
     STAGE_CARRY,
     STAGE_NEXT,
+    STAGE_LOCAL_ROWS,
+    STAGE_PARTIAL_ROWS,
+    STAGE_NEXT_ROWS,
+    STAGE_CARRIES,
     DIST_STAGES
 };
 
 /* A stage and where its arguments come from. */
 struct dist_derived {
     const struct problem *problem; /* NULL: not needed */
-    bool folds;                    /* TOTAL, CARRY: sizes are the whole ones; one more size counts the states */
-    int input[PROBLEM_ARGS_MAX];   /* per input of the stage: the user's, or -1: states */
-    int output[PROBLEM_ARGS_MAX];  /* likewise */
+    bool folds;                   /* TOTAL, CARRY, CARRIES: sizes are the whole ones; one more size counts the states */
+    int input[PROBLEM_ARGS_MAX];  /* per input of the stage: the user's, or -1: states */
+    int output[PROBLEM_ARGS_MAX]; /* likewise */
 };
 
 struct dist_split {
@@ -52,6 +59,7 @@ struct dist_split {
     bool indexed;                  /* expressions read positions along it */
     int64_t block;                 /* elements of the blocks that ranks have in turn; 0: consecutive parts */
     bool pieces;     /* a part is computed in pieces: blocks, or what the whole size alone decides; see piece_of() */
+    bool rows;       /* whole blocks are computed together */
     int state_bytes; /* of the states of all reductions, one element */
     struct dist_derived stage[DIST_STAGES];
 };

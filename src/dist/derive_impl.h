@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* derive_impl.h - what derive.c and rewrite.c share: copies of expressions with other numbers in them. */
+/* derive_impl.h - what derive.c, rewrite.c and derive_rows.c share: copies of expressions with other numbers in them. */
 #ifndef PTXGEN_DIST_DERIVE_IMPL_H
 #define PTXGEN_DIST_DERIVE_IMPL_H
 
@@ -11,6 +11,8 @@ struct derive {
     struct dist_split *sp;
     const struct problem *from;
     bool folds;                  /* the space is the states' and the kept axes; else that of the part */
+    bool scans;                  /* folds: all states, each with those before it */
+    bool rows;                   /* not folds: the part is rows, each a block: see derive_rows.c */
     bool swapped;                /* operators take their operands in the other order */
     int axis[SPACE_MAX];         /* folds: new numbers, -1: gone */
     int input[PROBLEM_ARGS_MAX]; /* of what is read at the element: new numbers, -1: gone */
@@ -25,5 +27,9 @@ void derive_all(struct derive *d, const struct expr *const *from, const struct e
 const struct let *derive_lets(struct derive *d, const struct let *from, int n);
 struct reduction *derive_reductions(struct derive *d);
 struct output derive_output(struct derive *d, const struct output *from);
+/* p, on a part, becomes the same on rows. */
+void derive_as_rows(struct derive *d, struct problem *p);
+/* Can whole blocks be rows?  Else each is computed by itself. */
+bool dist_has_rows(const struct dist_split *sp);
 
 #endif

@@ -6,7 +6,8 @@
  *     exchange      everybody gets all states
  *     total, scan   folds in the order of the elements; a scan goes through each piece with the fold of those before
  *
- * Where blocks are dealt out, each block is a piece, of maps, too.
+ * Where blocks are dealt out, each block is a piece, of maps, too.  If there are rows (derive_rows.c), one run computes all
+ * whole blocks of the rank.  Pieces are left: a shorter block, and the first one of a scan, which has no carry.
  *
  * On the host, each launch begins with hellos.  On a GPU, a call before the launch does that (prepare), and walks through
  * the same steps to load what they need; a launch only enqueues.
@@ -51,13 +52,35 @@ static ptxgen_status run_stage(struct launch *l, enum dist_stage stage, const st
 /* Of the states in a block. */
 static size_t head(const struct launch *l) { return machine_of(l->d)->tells ? HEAD : 0; }
 
+/* Of `pieces` pieces of this rank, those that are rows: the first ones. */
+static int64_t whole_blocks(const struct launch *l, int64_t pieces)
+{
+    const int64_t whole = l->d->split->rows ? part_of(l->room, l->d->comm->rank) / l->d->split->block : 0;
+    return whole < pieces ? whole : pieces;
+}
+
+/* Whole blocks from number `from` on. */
+static ptxgen_status run_rows(struct launch *l, enum dist_stage stage, int64_t from, int64_t count, char *states)
+{
+    const int64_t ranks = l->d->comm->size, block = l->d->split->block;
+    const struct dist_run run = { .args = l->args,
+                                  .first = (from * ranks + l->d->comm->rank) * block,
+                                  .count = count,
+                                  .behind = from,
+                                  .stride = ranks * block,
+                                  .states_in = states,
+                                  .states_out = states };
+    return count > 0 ? dist_run_stage(l, stage, &run) : PTXGEN_OK;
+}
+
 static ptxgen_status partials(struct launch *l)
 {
-    const int64_t pieces = room_pieces(l->room, l->d->comm->rank);
-    ptxgen_status status = PTXGEN_OK;
-    for (int64_t i = 0; i < pieces && status == PTXGEN_OK; i++) {
+    const int64_t pieces = room_pieces(l->room, l->d->comm->rank), rows = whole_blocks(l, pieces);
+    char *const states = l->room->own + head(l);
+    ptxgen_status status = run_rows(l, STAGE_PARTIAL_ROWS, 0, rows, states);
+    for (int64_t i = rows; i < pieces && status == PTXGEN_OK; i++) {
         struct dist_run run = piece_run(l, i);
-        run.states_out = l->room->own + head(l) + i * l->room->state;
+        run.states_out = states + i * l->room->state;
         status = run_stage(l, STAGE_PARTIAL, &run);
     }
     return status;
@@ -75,18 +98,18 @@ static int64_t first_piece(const struct dist_room *m, int r)
 
 static int64_t next_piece(const struct dist_room *m) { return m->d->split->block ? m->d->comm->size : 1; }
 
-/* How many states come before that of piece i of rank r, in the order in which they are combined. */
+/* How many states lie before that of piece i of rank r. */
 static int64_t place(const struct dist_room *m, int r, int64_t i)
 {
     const int64_t n = first_piece(m, r) + i * next_piece(m);
-    return m->d->split->problem->reverse ? m->states - 1 - n : n;
+    return dist_turned(m->d->split) ? m->states - 1 - n : n;
 }
 
-/* The states of all ranks one after the other, in the order in which they are combined. */
+/* The states of all ranks one after the other, in the order in which a fold combines them. */
 static ptxgen_status collect(struct launch *l)
 {
     const struct dist_room *m = l->room;
-    const bool reverse = m->d->split->problem->reverse;
+    const bool reverse = dist_turned(m->d->split);
     const size_t state = (size_t)m->state;
     ptxgen_status status = PTXGEN_OK;
     for (int r = 0; m->ordered != m->all && r < m->d->comm->size; r++) {
@@ -103,29 +126,61 @@ static ptxgen_status collect(struct launch *l)
     return status;
 }
 
-static ptxgen_status fold(struct launch *l, enum dist_stage stage, int64_t states)
+static ptxgen_status fold(struct launch *l, enum dist_stage stage, int64_t states, char *out)
 {
-    const struct dist_run run = {
-        .args = l->args, .states = states, .states_in = l->room->ordered, .states_out = l->room->carry
-    };
+    const struct dist_run run = { .args = l->args, .states = states, .states_in = l->room->ordered, .states_out = out };
     return l->d->split->stage[stage].problem ? dist_run_stage(l, stage, &run) : PTXGEN_OK;
 }
 
-/* The pieces of a scan: each begins with the fold of those that are before it in scan order. */
+/* With CARRIES: the fold of all states before that of piece i, in scan order; NULL: there are none. */
+static char *carry_of(const struct launch *l, int64_t i)
+{
+    const struct dist_room *m = l->room;
+    const int64_t before = place(m, l->d->comm->rank, i) + (m->d->split->problem->reverse ? 1 : -1);
+    return before >= 0 && before < m->states ? m->prefix + before * m->state : NULL;
+}
+
+/* The rows of a scan: whole blocks with a carry, which are [*from, *to) of `pieces` pieces. */
+static ptxgen_status scan_rows(struct launch *l, int64_t pieces, int64_t *from, int64_t *to)
+{
+    const struct dist_room *m = l->room;
+    *from = 0;
+    *to = m->d->split->stage[STAGE_NEXT_ROWS].problem ? whole_blocks(l, pieces) : 0;
+    if (*to > 0 && !carry_of(l, 0))
+        ++*from;
+    else if (*to > 0 && !carry_of(l, *to - 1))
+        --*to;
+    if (*from >= *to)
+        return PTXGEN_OK;
+    const size_t state = (size_t)m->state, pitch = state * (size_t)next_piece(m);
+    const struct dist_copy own = { m->carry, carry_of(l, *from), state, pitch, state, *to - *from };
+    const ptxgen_status status = machine_of(l->d)->copy(l, &own);
+    return status == PTXGEN_OK ? run_rows(l, STAGE_NEXT_ROWS, *from, *to - *from, m->carry) : status;
+}
+
+/* A piece of a scan, which begins with the fold of those that are before it in scan order. */
+static ptxgen_status scan_piece(struct launch *l, int64_t i)
+{
+    const int64_t before = place(l->room, l->d->comm->rank, i);
+    struct dist_run run = piece_run(l, i);
+    ptxgen_status status = PTXGEN_OK;
+    if (l->d->split->stage[STAGE_CARRIES].problem)
+        run.states_in = carry_of(l, i);
+    else if (before > 0) {
+        run.states_in = l->room->carry;
+        status = fold(l, STAGE_CARRY, before, l->room->carry);
+    }
+    return status == PTXGEN_OK ? run_stage(l, run.states_in ? STAGE_NEXT : STAGE_LOCAL, &run) : status;
+}
+
 static ptxgen_status scan(struct launch *l)
 {
-    const int rank = l->d->comm->rank;
-    const int64_t pieces = room_pieces(l->room, rank);
-    ptxgen_status status = PTXGEN_OK;
-    for (int64_t i = 0; i < pieces && status == PTXGEN_OK; i++) {
-        const int64_t before = place(l->room, rank, i);
-        struct dist_run run = piece_run(l, i);
-        run.states_in = l->room->carry;
-        if (before > 0)
-            status = fold(l, STAGE_CARRY, before);
-        if (status == PTXGEN_OK)
-            status = run_stage(l, before > 0 ? STAGE_NEXT : STAGE_LOCAL, &run);
-    }
+    const int64_t pieces = room_pieces(l->room, l->d->comm->rank);
+    int64_t from, to;
+    ptxgen_status status = scan_rows(l, pieces, &from, &to);
+    for (int64_t i = 0; i < pieces && status == PTXGEN_OK; i++)
+        if (i < from || i >= to)
+            status = scan_piece(l, i);
     return status;
 }
 
@@ -146,7 +201,9 @@ static ptxgen_status combine(struct launch *l)
     if (status == PTXGEN_OK)
         status = collect(l);
     if (status == PTXGEN_OK)
-        status = fold(l, STAGE_TOTAL, l->room->states);
+        status = fold(l, STAGE_TOTAL, l->room->states, l->room->carry);
+    if (status == PTXGEN_OK)
+        status = fold(l, STAGE_CARRIES, l->room->states, l->room->prefix);
     if (status == PTXGEN_OK && l->d->split->stage[STAGE_NEXT].problem)
         status = scan(l);
     return status;
@@ -176,8 +233,10 @@ static ptxgen_status no_step(struct launch *l)
 static ptxgen_status local(struct launch *l)
 {
     const int64_t block = l->d->split->block, part = part_of(l->room, l->d->comm->rank);
-    const int64_t pieces = block ? part / block + (part % block > 0) : 1;
-    for (int64_t i = 0; i < pieces && l->failed == PTXGEN_OK; i++) {
+    const int64_t pieces = block ? part / block + (part % block > 0) : 1, rows = whole_blocks(l, pieces);
+    if (l->failed == PTXGEN_OK)
+        l->failed = run_rows(l, STAGE_LOCAL_ROWS, 0, rows, NULL);
+    for (int64_t i = rows; i < pieces && l->failed == PTXGEN_OK; i++) {
         const struct dist_run run = piece_run(l, i);
         l->failed = run_stage(l, STAGE_LOCAL, &run);
     }

@@ -43,7 +43,8 @@ struct dist_room {
     size_t block;    /* bytes that a rank sends */
     char *own, *all; /* what is sent, and got */
     char *ordered;   /* the states of all ranks, as they are folded; may be `all` */
-    char *carry;     /* a state */
+    char *carry;     /* a state; with CARRIES one for each block that a rank has at most */
+    char *prefix;    /* with CARRIES: of each state, in the order of the elements, the fold up to it */
     /* Where neighbours are on other ranks: arrays with ghosts, inputs and then outputs; NULL: without the dimension. */
     char *array[PROBLEM_ARGS_MAX];
     char *edge[PROBLEM_ARGS_MAX]; /* per input: a row of what is beyond the whole, where that is constant */
@@ -134,6 +135,12 @@ extern const struct dist_machine dist_machine_host, dist_machine_gpu;
 
 static inline const struct dist_machine *machine_of(const struct ptxgen_dist *d) { return d->comm->transport->machine; }
 
+/* Do states lie in the order of the scan, where that is from the last element to the first? */
+static inline bool dist_turned(const struct dist_split *sp)
+{
+    return sp->problem->reverse && !sp->stage[STAGE_CARRIES].problem;
+}
+
 static inline bool has_halo(const struct dist_split *sp) { return sp->before + sp->after > 0; }
 
 /* Elements of the split dimension that rank r has. */
@@ -143,7 +150,8 @@ static inline int64_t part_of(const struct dist_room *m, int r) { return m->firs
 struct dist_run {
     const struct run_args *args;
     int64_t first, count;         /* elements of the split dimension: where the stage begins in the whole, how many */
-    int64_t behind;               /* elements of the rank's part before it */
+    int64_t behind;               /* elements of the rank's part before it; blocks, where count is of blocks */
+    int64_t stride;               /* of rows: elements from a block to the next one of this rank */
     int64_t own_first, own_count; /* with ghosts: the elements that count */
     int64_t states;               /* of folds: how many */
     int64_t steps;                /* of STEPS */

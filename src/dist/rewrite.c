@@ -9,21 +9,33 @@ struct expr *derive_node(struct derive *d, const struct expr *like, enum expr_ki
     return e;
 }
 
-/* On a part: positions and the size that expressions see are those in the whole. */
+/* a op b, of the type and place of `like`. */
+static const struct expr *binary(struct derive *d, const struct expr *like, enum binary op, const struct expr *a,
+                                 const struct expr *b)
+{
+    struct expr *e = derive_node(d, like, EX_BINARY, 0);
+    e->op = op;
+    e->nargs = 2;
+    e->arg[0] = a;
+    e->arg[1] = b;
+    return e;
+}
+
+/* On a part: positions and the size that expressions see are those in the whole.  In rows, axis 0 counts the blocks. */
 static const struct expr *in_whole(struct derive *d, const struct expr *e)
 {
-    const int first = d->from->nparams, total = first + 1;
+    const int first = d->from->nparams, total = first + 1, stride = first + 5;
     if (e->kind == EX_SIZE)
         return e->which == d->sp->size ? derive_node(d, e, EX_PARAM, total) : e;
+    const struct expr *at = d->rows ? derive_node(d, e, EX_INDEX, e->which + 1) : e;
     if (e->which != d->sp->axis)
-        return e;
+        return at;
     d->sp->indexed = true;
-    struct expr *sum = derive_node(d, e, EX_BINARY, 0);
-    sum->op = BIN_ADD;
-    sum->nargs = 2;
-    sum->arg[0] = e;
-    sum->arg[1] = derive_node(d, e, EX_PARAM, first);
-    return sum;
+    at = binary(d, e, BIN_ADD, at, derive_node(d, e, EX_PARAM, first));
+    if (!d->rows)
+        return at;
+    const struct expr *block = derive_node(d, e, EX_INDEX, 0);
+    return binary(d, e, BIN_ADD, at, binary(d, e, BIN_MUL, block, derive_node(d, e, EX_PARAM, stride)));
 }
 
 /* In a fold: what varies along the split axis is gone; no result depends on it. */
@@ -50,8 +62,10 @@ const struct expr *derive_expr(struct derive *d, const struct expr *e)
     *copy = *e;
     if (d->folds && e->kind == EX_AT)
         copy->which = d->table[e->which];
-    if (d->folds && e->kind == EX_TOTAL)
+    if (d->folds && !d->scans && e->kind == EX_TOTAL)
         copy->kind = EX_STATE;
+    if (d->rows && e->kind == EX_INPUT)
+        copy->noffsets = 0; /* there are no neighbours, and one more dimension */
     if (d->swapped && (e->kind == EX_LEFT || e->kind == EX_RIGHT))
         copy->kind = e->kind == EX_LEFT ? EX_RIGHT : EX_LEFT;
     for (int i = 0; i < e->nargs; i++)

@@ -138,7 +138,7 @@ static ptxgen_status alloc(struct ptxgen_session *s, struct dist_room *m, size_t
 /* Do the blocks of all ranks, one after the other, hold the states in the order in which they are combined? */
 static bool in_order(const struct dist_room *m, int64_t most)
 {
-    bool good = !machine_of(m->d)->tells && (!m->d->split->problem->reverse || m->states < 2) &&
+    bool good = !machine_of(m->d)->tells && (!dist_turned(m->d->split) || m->states < 2) &&
                 (!m->d->split->block || most < 2 || m->d->comm->size == 1);
     for (int64_t r = 0, n = 0; r < m->d->comm->size; n += room_pieces(m, (int)r++))
         good &= room_pieces(m, (int)r) == 0 || n == r * most;
@@ -149,7 +149,7 @@ static bool in_order(const struct dist_room *m, int64_t most)
 static ptxgen_status make_states(struct ptxgen_session *s, struct dist_room *m)
 {
     const struct dist_split *sp = m->d->split;
-    const bool tells = machine_of(m->d)->tells;
+    const bool tells = machine_of(m->d)->tells, carries = sp->stage[STAGE_CARRIES].problem;
     const size_t ranks = (size_t)m->d->comm->size;
     int64_t most = 0, block;
     m->state = dist_state_bytes(sp, m->size);
@@ -165,7 +165,9 @@ static ptxgen_status make_states(struct ptxgen_session *s, struct dist_room *m)
     if (status == PTXGEN_OK)
         status = alloc(s, m, ranks * m->block, &m->all);
     if (status == PTXGEN_OK)
-        status = alloc(s, m, (size_t)m->state, &m->carry);
+        status = alloc(s, m, (size_t)(carries ? most : 1) * (size_t)m->state, &m->carry);
+    if (status == PTXGEN_OK && carries)
+        status = alloc(s, m, (size_t)m->states * (size_t)m->state, &m->prefix);
     m->ordered = m->all;
     if (status == PTXGEN_OK && !in_order(m, most))
         status = alloc(s, m, (size_t)m->states * (size_t)m->state, &m->ordered);
@@ -212,6 +214,7 @@ void room_free(struct dist_room *m)
         machine->close(m);
     machine->free(m->d, m->own);
     machine->free(m->d, m->carry);
+    machine->free(m->d, m->prefix);
     if (m->ordered != m->all)
         machine->free(m->d, m->ordered);
     machine->free(m->d, m->all);

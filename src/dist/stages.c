@@ -82,6 +82,7 @@ ptxgen_status dist_run_stage(struct launch *l, enum dist_stage stage, const stru
     param[whole->nparams + 2].i = run->own_first;
     param[whole->nparams + 3].i = run->own_first + run->own_count;
     param[whole->nparams + 4].i = run->steps;
+    param[whole->nparams + 5].i = run->stride;
     for (int i = 0; i < p->ninputs; i++)
         input[i] =
             from->input[i] < 0 ? run->states_in : at(sp, &p->input[i].array, run, run->args->input[from->input[i]]);

@@ -2,7 +2,7 @@
 /* supported.c - what cannot be split, with located messages. */
 #include "derive.h"
 
-enum { ARGUMENTS_MORE = 6 }; /* of a stage, beside the problem's: positions, whole size, number of states, states */
+enum { ARGUMENTS_MORE = 8 }; /* of a stage, beside the problem's: params, number of states, states */
 
 struct look {
     struct ptxgen_session *s;

@@ -5,7 +5,7 @@
 #include "support/nccl_ranks.h"
 
 enum { BLOCK = 16, N_MOST = 501 };
-static const int some_ranks[] = { 1, 2, 3, 4, 7 };
+static const int some_ranks[] = { 1, 2, 3, 5, 7 };
 enum { SOME = sizeof some_ranks / sizeof *some_ranks };
 
 static struct world w;
@@ -90,16 +90,82 @@ Test(dist_blocks, scans)
 Test(dist_blocks, ordered_scans)
 {
     CHECK_ALL(AFFINE "init: {p: 3, q: -1}\noutputs: {y: {type: 'i32[n]', value: s.p * 2 + s.q}}\n",
-              AFFINE "direction: reverse\noutputs: {y: {type: 'i32[n]', value: s.q}}\n");
+              AFFINE "direction: reverse\nmode: exclusive\n"
+                     "outputs: {y: {type: 'i32[n]', value: s.q}, end: {type: i32, value: s.total.q}}\n");
+}
+
+/* The largest sums at both ends; no identity. */
+#define LARGEST                                                                                                        \
+    "inputs: {x: 'i32[n, m]'}\nover: n\nmap: {tail: x, sum: x, best: x}\noperator:\n"                                  \
+    "  state: {tail: i32, sum: i32, best: i32}\n  combine: {tail: 'max(b.tail, b.sum + a.tail)', sum: a.sum + b.sum, " \
+    "best: 'max(a.best, a.sum + b.best)'}\n"                                                                           \
+    "init: {tail: 3, sum: 0, best: 2}\n"
+
+Test(dist_blocks, columns_and_totals)
+{
+    CHECK_ALL("kind: reduce\n" LARGEST "outputs: {best: {type: 'i32[m]', value: r.best}}\n",
+              "kind: scan\n" LARGEST "direction: reverse\n"
+              "outputs: {y: {type: 'i32[n, m]', value: s.best}, end: {type: 'i32[m]', value: s.total.tail}}\n",
+              "kind: scan\ninputs: {x: 'f32[n, m]'}\nover: [n, m]\noperator: min\ninit: 0.5\ndirection: reverse\n"
+              "assume: {y: {aligned: 16}}\noutputs: {y: 'f32[n, m]', least: f32}\n",
+              AFFINE "direction: reverse\noutputs: {end: {type: i32, value: s.total.q}}\n");
 }
 
 Test(dist_blocks, reductions_and_maps)
 {
-    CHECK_ALL("kind: reduce\ninputs: {x: 'i32[n, m]', key: 'i32[n]'}\nover: n\nmap: x + i32(index(n))\noperator: add\n"
-              "init: 5\nby: key & 3\noutputs: {s: 'i32[k, m]'}\n",
-              "kind: map\ninputs: {x: 'i32[n]'}\noutputs: {y: {type: 'i32[n]', value: 'x + i32(index(n) * n)'}}\n",
-              "kind: reduce\ninputs: {x: 'i32[n, m]'}\nover: m\noperator: add\n"
-              "outputs: {s: {type: 'i32[n]', value: 'r + i32(index(n))'}}\n");
+    CHECK_ALL(
+        "kind: reduce\ninputs: {x: 'i32[n, m]', key: 'i32[n]'}\nover: n\nmap: x + i32(index(n))\noperator: add\n"
+        "init: 5\nby: key & 3\noutputs: {s: 'i32[k, m]'}\n",
+        "kind: map\ninputs: {x: 'i32[n]'}\noutputs: {y: {type: 'i32[n]', value: 'x + i32(index(n) * n)'}}\n",
+        "kind: reduce\ninputs: {x: 'i32[n, m]'}\nover: m\noperator: add\n"
+        "outputs: {s: {type: 'i32[n]', value: 'r + i32(index(n))'}}\n",
+        "kind: scan\ninputs: {x: 'i32[n, m]', t: 'i32[m]'}\nover: m\nmap: 'x * at(t, (index(n) + index(m)) % m)'\n"
+        "operator: add\noutputs: {y: 'i32[n, m]', s: 'i32[n]'}\n",
+        "kind: map\ninputs: {x: 'i32[n, m]'}\niterate: {steps: 3, feedback: {x: y}}\n"
+        "outputs: {y: {type: 'i32[n, m]', value: 'x * 3 + i32(index(n))'}}\n");
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static int launches[RANKS_MAX]; /* kernels and copies of each rank */
+
+static ptxgen_status counted_run(struct launch *l, enum dist_stage stage, const struct run_args *args)
+{
+    launches[l->d->comm->rank] += !l->prepares;
+    return nccl_run(l, stage, args);
+}
+
+static ptxgen_status counted_copy(struct launch *l, const struct dist_copy *c)
+{
+    launches[l->d->comm->rank] += !l->prepares;
+    return dist_machine_gpu.copy(l, c);
+}
+
+static void counted_begin(int ranks)
+{
+    nccl_begin(ranks);
+    nccl_machine.run = counted_run;
+    nccl_machine.copy = counted_copy;
+    memset(launches, 0, sizeof launches);
+}
+
+/* Each rank has 20 blocks, and at most `most` launches. */
+static void launches_are(const char *spec, int most)
+{
+    static const struct world_over over = { counted_begin, nccl_comm, nccl_code };
+    check(spec, 3, 60 * BLOCK + 5, BLOCK, &over);
+    for (int r = 0; r < 3; r++)
+        cr_expect(launches[r] > 0 && launches[r] <= most, "rank %d: %d launches:\n%s", r, launches[r], spec);
+}
+
+/* States of rows and of a short block, three copies of states, the fold; of a scan also a copy of carries, the rows, the
+ * short block, and a block that has no carry. */
+Test(dist_blocks, launches_do_not_grow_with_blocks)
+{
+    launches_are("kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: 'i32[n]', end: i32}\n", 10);
+    launches_are("kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\ndirection: reverse\noutputs: {y: 'i32[n]'}\n", 9);
+    launches_are("kind: reduce\ninputs: {x: 'f32[n, m]'}\nover: n\noperator: add\noutputs: {s: 'f32[m]'}\n", 6);
+    launches_are("kind: map\ninputs: {x: 'i32[n]'}\noutputs: {y: {type: 'i32[n]', value: x + i32(index(n))}}\n", 2);
 }
 
 /* The first result, of four bytes each: on one rank, where a block has `alone` elements, as on others. */
@@ -135,6 +201,25 @@ Test(dist_blocks, bits_do_not_depend_on_the_number_of_ranks)
     same_bits("kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\ndirection: reverse\noutputs: {y: 'f32[n]'}\n"
               "determinism: run\n",
               2 * BLOCK, 501, &over_nccl);
+}
+
+static void rows_are(const char *spec, bool expected)
+{
+    begin(spec, 2, BLOCK, NULL);
+    all(PTXGEN_OK, "");
+    cr_expect_eq(rank[0].dist->split->rows, expected, "%s", spec);
+    end();
+}
+
+/* Where the bits of a row could depend on the number of rows, and what rows cannot express. */
+Test(dist_blocks, what_has_rows)
+{
+#define SUM "inputs: {x: 'f32[n]'}\noperator: add\noutputs: "
+    rows_are("kind: scan\n" SUM "{y: 'f32[n]'}\n", true);
+    rows_are("kind: scan\n" SUM "{y: 'f32[n]'}\ndeterminism: run\n", false);
+    rows_are("kind: reduce\n" SUM "{s: f32}\nstrategy: {name: reduce.block}\n", false);
+    rows_are("kind: reduce\n" SUM "{s: 'f32[k]'}\nby: i32(x)\n", false);
+    rows_are("kind: scan\ninputs: {x: 'i32[n, m, k]'}\nover: n\noperator: add\noutputs: {y: 'i32[n, m, k]'}\n", false);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
