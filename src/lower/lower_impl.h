@@ -80,18 +80,16 @@ int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise);
 /* Does the user set it? */
 bool plan_overrides(const struct planner *pl, enum tunable_id t);
 
+/* Its arguments begin with all inputs, outputs, params and sizes, in this order. */
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
-void plan_arg(struct prog_kernel *k, struct prog_arg arg);
-/* All inputs, outputs, params and sizes, in this order: every kernel begins with them. */
-void plan_problem_args(struct planner *pl, struct prog_kernel *k);
-void plan_value_arg(struct prog_kernel *k, const char *name, enum ty type, struct formula value);
+void plan_value_arg(struct prog_kernel *k, enum kernel_value id, enum ty type, struct formula value);
 int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
                 struct formula bytes);
-/* The same as an argument of all kernels that the case has so far. */
-void plan_buffer_arg(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
+/* A buffer that is an argument of the kernels that the case has so far, from number `first` on. */
+void plan_buffer_arg(struct planner *pl, struct plan_case *c, int first, enum kernel_buffer id, enum prog_region region,
                      struct formula bytes);
-/* Buffers "partial0" …, one for each field of the states in `slots`, `each` of them. */
-void plan_partials_arg(struct planner *pl, struct plan_case *c, struct formula slots, int each);
+/* Such buffers "partial0" …, one for each field of the states in `slots`, `each` of them. */
+void plan_partials_arg(struct planner *pl, struct plan_case *c, int first, struct formula slots, int each);
 /* Buffer "words", for totals of `slots` blocks, each after `spare` words of 8 bytes. */
 void plan_words_arg(struct planner *pl, struct plan_case *c, struct formula slots, int spare);
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);

@@ -241,9 +241,12 @@ void plan_case_variant(struct planner *pl, struct plan_case *c, const char *vari
     plan_lighten(pl->plan->problem, c);
 }
 
+static void add_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_arg *)k->arg)[k->nargs++] = arg; }
+
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
 {
     struct arena *a = &pl->s->arena;
+    const struct problem *p = pl->plan->problem;
     if (!c->code.kernel)
         c->code.kernel = arena_new(a, struct prog_kernel, PLAN_STEPS_MAX);
     struct prog_kernel *k = &c->code.kernel[c->code.nkernels++];
@@ -252,28 +255,27 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
     k->cluster = 0;
     k->module = (int)(c - pl->plan->cases);
     k->arg = arena_new(a, struct prog_arg, PROG_ARG_MAX);
+    for (int i = 0; i < p->ninputs; i++)
+        add_arg(k, (struct prog_arg){ .kind = ARG_INPUT, .index = i, .name = p->input[i].array.name });
+    for (int i = 0; i < p->noutputs; i++)
+        add_arg(k, (struct prog_arg){ .kind = ARG_OUTPUT, .index = i, .name = p->output[i].array.name });
+    for (int i = 0; i < p->nparams; i++)
+        add_arg(k,
+                (struct prog_arg){ .kind = ARG_PARAM, .index = i, .type = p->param[i].type, .name = p->param[i].name });
+    for (int i = 0; i < p->nsizes + p->njoined; i++)
+        add_arg(k, (struct prog_arg){
+                       .kind = ARG_VALUE, .type = TY_I64, .value = access_size(p, i), .name = p->size[i].name });
     return k;
 }
 
-void plan_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_arg *)k->arg)[k->nargs++] = arg; }
-
-void plan_problem_args(struct planner *pl, struct prog_kernel *k)
+void plan_value_arg(struct prog_kernel *k, enum kernel_value id, enum ty type, struct formula value)
 {
-    const struct problem *p = pl->plan->problem;
-    for (int i = 0; i < p->ninputs; i++)
-        plan_arg(k, (struct prog_arg){ .kind = ARG_INPUT, .index = i, .name = p->input[i].array.name });
-    for (int i = 0; i < p->noutputs; i++)
-        plan_arg(k, (struct prog_arg){ .kind = ARG_OUTPUT, .index = i, .name = p->output[i].array.name });
-    for (int i = 0; i < p->nparams; i++)
-        plan_arg(
-            k, (struct prog_arg){ .kind = ARG_PARAM, .index = i, .type = p->param[i].type, .name = p->param[i].name });
-    for (int i = 0; i < p->nsizes + p->njoined; i++)
-        plan_value_arg(k, p->size[i].name, TY_I64, access_size(p, i));
-}
-
-void plan_value_arg(struct prog_kernel *k, const char *name, enum ty type, struct formula value)
-{
-    plan_arg(k, (struct prog_arg){ .kind = ARG_VALUE, .type = type, .value = value, .name = name });
+    static const char *const name[] = {
+#define X(id, name) [VAL_##id] = name,
+        KERNEL_VALUES(X)
+#undef X
+    };
+    add_arg(k, (struct prog_arg){ .kind = ARG_VALUE, .id = id, .type = type, .value = value, .name = name[id] });
 }
 
 int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
@@ -285,26 +287,40 @@ int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum 
     return c->code.nbuffers++;
 }
 
-void plan_buffer_arg(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
-                     struct formula bytes)
+static void buffer_arg(struct planner *pl, struct plan_case *c, int first, struct prog_arg arg, enum prog_region region,
+                       struct formula bytes)
 {
-    const int buffer = plan_buffer(pl, c, name, region, bytes);
-    for (int i = 0; i < c->code.nkernels; i++)
-        plan_arg(&c->code.kernel[i], (struct prog_arg){ .kind = ARG_BUFFER, .name = name, .index = buffer });
+    arg.kind = ARG_BUFFER;
+    arg.index = plan_buffer(pl, c, arg.name, region, bytes);
+    for (int i = first; i < c->code.nkernels; i++)
+        add_arg(&c->code.kernel[i], arg);
 }
 
-void plan_partials_arg(struct planner *pl, struct plan_case *c, struct formula slots, int each)
+void plan_buffer_arg(struct planner *pl, struct plan_case *c, int first, enum kernel_buffer id, enum prog_region region,
+                     struct formula bytes)
+{
+    static const char *const name[] = {
+#define X(id, name) [BUF_##id] = name,
+        KERNEL_BUFFERS(X)
+#undef X
+    };
+    buffer_arg(pl, c, first, (struct prog_arg){ .id = id, .name = name[id] }, region, bytes);
+}
+
+void plan_partials_arg(struct planner *pl, struct plan_case *c, int first, struct formula slots, int each)
 {
     enum ty type[STATE_FIELDS_MAX];
-    for (int f = 0, fields = state_fields(pl->plan->problem, type); f < fields; f++)
-        plan_buffer_arg(pl, c, arena_printf(&pl->s->arena, "partial%d", f), REGION_SCRATCH,
-                        f_mul(slots, each * ty_bytes(type[f])));
+    for (int f = 0, fields = state_fields(pl->plan->problem, type); f < fields; f++) {
+        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
+        buffer_arg(pl, c, first, (struct prog_arg){ .id = BUF_PARTIAL, .name = name }, REGION_SCRATCH,
+                   f_mul(slots, each * ty_bytes(type[f])));
+    }
 }
 
 void plan_words_arg(struct planner *pl, struct plan_case *c, struct formula slots, int spare)
 {
     const struct formula totals = f_mul(slots, 8 * (spare + state_words(pl->plan->problem, NULL)));
-    plan_buffer_arg(pl, c, "words", REGION_CONTROL, f_add(LAUNCH_LINE_BYTES, totals));
+    plan_buffer_arg(pl, c, 0, BUF_WORDS, REGION_CONTROL, f_add(LAUNCH_LINE_BYTES, totals));
 }
 
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid)

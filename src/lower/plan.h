@@ -7,6 +7,7 @@
 #ifndef PTXGEN_PLAN_H
 #define PTXGEN_PLAN_H
 
+#include "arguments.h"
 #include "device.h"
 #include "frontend/problem/problem.h"
 

@@ -43,11 +43,10 @@ static void add_mapper(struct planner *pl, struct plan_case *c)
     c->mapper = c->code.nkernels;
     struct prog_kernel *k = plan_kernel(pl, c, "map");
     k->threads = THREADS;
-    plan_problem_args(pl, k);
-    plan_value_arg(k, "segments", TY_I64, segments_count(p));
-    plan_value_arg(k, "elements", TY_I64, segments_elements(p));
-    plan_value_arg(k, "head", TY_I64, vector > 1 ? access_head(p, vector) : f_const(0));
-    plan_buffer_arg(pl, c, "results", REGION_SCRATCH, bytes);
+    plan_value_arg(k, VAL_SEGMENTS, TY_I64, segments_count(p));
+    plan_value_arg(k, VAL_ELEMENTS, TY_I64, segments_elements(p));
+    plan_value_arg(k, VAL_HEAD, TY_I64, vector > 1 ? access_head(p, vector) : f_const(0));
+    plan_buffer_arg(pl, c, 0, BUF_RESULTS, REGION_SCRATCH, bytes);
     /* One vector more, for those in front of the first whole one. */
     const struct formula vectors = f_add(f_cdiv(segments_elements(p), vector), vector > 1);
     plan_launch(pl, c, c->mapper, f_min(f_cdiv(vectors, THREADS), GRID_MAX));
@@ -75,9 +74,7 @@ static void add_filler(struct planner *pl, struct plan_case *c)
         if (p->output[o].initial[0])
             most = f_max(most, access_elements(p, &p->output[o].array));
     c->filler = c->code.nkernels;
-    struct prog_kernel *k = plan_kernel(pl, c, "fill");
-    k->threads = THREADS;
-    plan_problem_args(pl, k);
+    plan_kernel(pl, c, "fill")->threads = THREADS;
     plan_launch(pl, c, c->filler, f_min(f_cdiv(most, THREADS), GRID_MAX));
     const struct prog_step fill = c->code.step[c->code.nsteps - 1];
     memmove(&c->code.step[1], c->code.step, sizeof fill * (size_t)(c->code.nsteps - 1));

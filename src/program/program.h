@@ -70,6 +70,7 @@ enum prog_arg_kind {
 struct prog_arg {
     enum prog_arg_kind kind;
     int index;
+    int id;               /* ARG_BUFFER, ARG_VALUE: what emitters know it by (lower/arguments.h); 0: nothing */
     enum ty type;         /* ARG_VALUE */
     struct formula value; /* ARG_VALUE */
     const char *name;     /* of the kernel's parameter */

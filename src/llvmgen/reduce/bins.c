@@ -27,8 +27,8 @@ void bins_global_table(struct gen *g, struct bins *b, bool fixed)
     *b = (struct bins){ .g = g, .tables = 1, .bin_step = 1, .merge = true, .placed = bins_placed(g->p) };
     if (b->placed)
         return;
-    const kb_ptr base = gen_buffer(g, "table", TY_U8);
-    const kb_val bins = fixed ? kb_imm(k, TY_I64, bins_capacity(g->c, g->p)) : gen_value(g, "bins");
+    const kb_ptr base = gen_buffer(g, BUF_TABLE, TY_U8);
+    const kb_val bins = fixed ? kb_imm(k, TY_I64, bins_capacity(g->c, g->p)) : gen_value(g, VAL_BINS);
     for (int r = 0; r < g->p->nreductions; r++) {
         b->table[r] = kb_advance(k, base, kb_mul(k, bins, bins_before(g->p, r)));
         b->table[r].ty = bins_word_type(g, r);
@@ -249,15 +249,15 @@ void bins_add_elements(struct bins *b)
     const int64_t row = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS), tile = row * gen_tunable(g, TN_VECTOR);
     LET(block, kb_cast(k, kb_block(k), TY_I64));
     LET(blocks, kb_cast(k, kb_blocks(k), TY_I64));
-    LET(head, kb_cast(k, gen_value(g, "head"), TY_I64));
-    LET(full, kb_div(k, gen_value(g, "vectors"), row));
+    LET(head, kb_cast(k, gen_value(g, VAL_HEAD), TY_I64));
+    LET(full, kb_div(k, gen_value(g, VAL_VECTORS), row));
     kb_section(k, "tiles");
     kb_for(k, t, block, full, blocks) {
         add_tile(b, kb_add(k, head, kb_mul(k, t, tile)));
     }
     kb_section(k, "rest");
     LET(between, kb_mul(k, full, tile));
-    LET(rest, kb_sub(k, gen_value(g, "count"), between));
+    LET(rest, kb_sub(k, gen_value(g, VAL_COUNT), between));
     const int64_t threads = kb_threads(k);
     kb_for(k, first, kb_mul(k, block, threads), rest, kb_mul(k, blocks, threads)) {
         LET(i, kb_add(k, first, kb_cast(k, kb_tid(k), TY_I64)));
@@ -341,7 +341,7 @@ static void add_shared(struct gen *g)
         b.table[r] = kb_shared_v(k, bins_word_type(g, r), gen_tunable(g, TN_BINS) * b.tables, "table");
         b.mine[r] = kb_advance(k, b.table[r], own);
     }
-    LET(bins, kb_cast(k, gen_value(g, "bins"), TY_I32));
+    LET(bins, kb_cast(k, gen_value(g, VAL_BINS), TY_I32));
     clear_tables(&b, bins);
     kb_barrier(k);
     if (b.hot)
@@ -385,7 +385,7 @@ static void each_bin(struct bins *b, bool finish, bool again)
     kb *k = b->g->k;
     const int64_t threads = kb_threads(k);
     LET(own, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
-    kb_for(k, bin, own, gen_value(b->g, "bins"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+    kb_for(k, bin, own, gen_value(b->g, VAL_BINS), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
         if (finish)
             finish_bin(b, bin, again);
         else

@@ -34,7 +34,7 @@ static void columns_begin(struct columns *c, struct bins *b)
 {
     struct gen *g = b->g;
     kb *k = g->k;
-    *c = (struct columns){ .b = b, .columns = kb_max(k, gen_value(g, "columns"), 1) };
+    *c = (struct columns){ .b = b, .columns = kb_max(k, gen_value(g, VAL_COLUMNS), 1) };
     c->at_once = kb_name(kb_div(k, kb_imm(k, TY_I32, kb_threads(k)), c->columns), "at_once");
     c->elements = kb_mul(k, c->at_once, c->columns);
     LET(row, kb_div(k, kb_tid(k), c->columns));
@@ -82,7 +82,7 @@ static void add_columns(struct columns *c)
     struct gen *g = c->b->g;
     kb *k = g->k;
     const int items = gen_tunable(g, TN_ITEMS);
-    LET(rows, gen_value(g, "rows"));
+    LET(rows, gen_value(g, VAL_ROWS));
     LET(block, kb_cast(k, kb_block(k), TY_I64));
     LET(blocks, kb_cast(k, kb_blocks(k), TY_I64));
     LET(at_once, kb_cast(k, c->at_once, TY_I64));
@@ -186,7 +186,7 @@ void bins_add_private(struct gen *g)
         b.table[r] = kb_shared_v(k, bins_word_type(g, r), gen_tunable(g, TN_BINS) * threads, "table");
         b.mine[r] = kb_advance(k, b.table[r], kb_tid(k));
     }
-    LET(bins, kb_cast(k, gen_value(g, "bins"), TY_I32));
+    LET(bins, kb_cast(k, gen_value(g, VAL_BINS), TY_I32));
     if (columns)
         columns_begin(&c, &b);
     clear_own(&b, columns ? kb_div(k, bins, c.columns) : bins);

@@ -39,7 +39,7 @@ static kb_tup combine_block(struct gen *g, kb_tup x, struct valid_items f)
     return state_commutative(g->p) ? block_reduce(g, x, f, aggregates) : warps_combine(g, x, f, aggregates);
 }
 
-static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0); }
+static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, VAL_COUNT), 0); }
 
 /* Several blocks: publish, and in the gatherer reduce what all have published. */
 static void hand_over(struct gen *g, kb_tup total, kb_val block, kb_val blocks, kb_ptr turn)

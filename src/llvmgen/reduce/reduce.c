@@ -30,7 +30,7 @@ static kb_tup block_total(struct gen *g, kb_val block, kb_val blocks)
     return warps_combine(g, x, f, aggregates);
 }
 
-static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, "count"), 0); }
+static kb_val empty(struct gen *g) { return kb_le(g->k, gen_value(g, VAL_COUNT), 0); }
 
 static void one_block(struct gen *g)
 {
@@ -196,7 +196,7 @@ kb_tup reduce_partials(struct gen *g, kb_val first, kb_val valid)
 static void combine_atomically(struct gen *g, struct part mine)
 {
     kb *k = g->k;
-    const kb_ptr words = gen_buffer(g, "accumulator", TY_U64);
+    const kb_ptr words = gen_buffer(g, BUF_ACCUMULATOR, TY_U64);
     kb_section(k, "finish");
     kb_if(k, kb_thread0(k)) {
         accumulate_atomic(g, words, mine.total);
@@ -229,12 +229,12 @@ void emit_reduce_two_kernel(struct gen *g)
     kb *k = g->k;
     if (g->kernel == &g->c->code.kernel[0]) {
         begin_parts(g);
-        LET(blocks, gen_value(g, "blocks"));
+        LET(blocks, gen_value(g, VAL_BLOCKS));
         combine_parts(g, kb_block(k), blocks, leave_partial);
         return;
     }
     gen_wait_for_predecessor(g);
-    LET(blocks, gen_value(g, "blocks"));
+    LET(blocks, gen_value(g, VAL_BLOCKS));
     const kb_tup all = reduce_partials(g, kb_imm(k, TY_I32, 0), valid_parts(g, blocks));
     kb_if(k, kb_thread0(k)) {
         state_finish(g, all, empty(g));

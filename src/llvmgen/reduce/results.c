@@ -17,7 +17,7 @@ static kb_ptr field_at(struct gen *g, kb_val segment, int f)
 {
     int offset[KB_TUP_MAX];
     const int bytes = results_layout(g->p, offset);
-    kb_ptr at = gen_buffer(g, "results", TY_U8);
+    kb_ptr at = gen_buffer(g, BUF_RESULTS, TY_U8);
     at = kb_advance(g->k, at, kb_add(g->k, kb_mul(g->k, segment, bytes), offset[f]));
     at.ty = g->field[f];
     return at;
@@ -153,7 +153,7 @@ static kb_val search(struct gen *g, kb_val element, kb_val segments)
 static void map_between_offsets(struct gen *g, kb_val element)
 {
     kb *k = g->k;
-    const kb_val segments = gen_value(g, "segments");
+    const kb_val segments = gen_value(g, VAL_SEGMENTS);
     LET(segment, search(g, element, segments));
     kb_if(k, kb_lt(k, segment, segments)) {
         kb_if(k, kb_le(k, segment_offset(g, segment), element)) {
@@ -173,7 +173,7 @@ void emit_results(struct gen *g)
     kb *k = g->k;
     const int vector = results_vector(g->p, g->c);
     gen_wait_for_predecessor(g);
-    const kb_val elements = gen_value(g, "elements"), head = gen_value(g, "head"), zero = kb_imm(k, TY_I64, 0);
+    const kb_val elements = gen_value(g, VAL_ELEMENTS), head = gen_value(g, VAL_HEAD), zero = kb_imm(k, TY_I64, 0);
     const int64_t threads = kb_threads(k);
     LET(own, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
     LET(first, vector > 1 ? kb_sub(k, kb_add(k, kb_mul(k, own, vector), head), vector) : own);

@@ -206,9 +206,9 @@ static void share_init(struct share *s, struct gen *g)
                          .vector = gen_tunable(g, TN_VECTOR),
                          .aligned = g->c->aligned,
                          .tid = kb_tid(k) };
-    s->head = gen_value(g, "head");
-    s->vectors = gen_value(g, "vectors");
-    s->count = gen_value(g, "count");
+    s->head = gen_value(g, VAL_HEAD);
+    s->vectors = gen_value(g, VAL_VECTORS);
+    s->count = gen_value(g, VAL_COUNT);
     const bool tiled = gen_tunable(g, TN_OVER_THREADS);
     s->bulk = gen_tunable(g, TN_COPY_STAGES);
     s->stride = tiled ? 1 : s->bulk ? KB_WARP : s->threads;
@@ -267,7 +267,7 @@ kb_val tiles_valid_blocks(struct gen *g, kb_val blocks)
 {
     kb *k = g->k;
     const int64_t tile = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
-    const kb_val vectors = gen_value(g, "vectors");
+    const kb_val vectors = gen_value(g, VAL_VECTORS);
     LET(rest, kb_cast(k, kb_ne(k, kb_rem(k, vectors, tile), 0), TY_I64));
     LET(some,
         kb_min(k, kb_add(k, blocks_with_tiles(g, kb_div(k, vectors, tile), blocks), rest), kb_cast(k, blocks, TY_I64)));
@@ -294,8 +294,8 @@ void tiles_prefetch(struct gen *g, kb_val block)
     if (!kb_has_bulk(k) || !g->c->aligned || gen_tunable(g, TN_COPY_STAGES))
         return;
     LET(end, kb_mul(k, kb_add(k, kb_cast(k, block, TY_I64), 1), tile));
-    kb_if(k, kb_and(k, kb_thread0(k), kb_le(k, end, gen_value(g, "vectors")))) {
-        const kb_val head = kb_cast(k, gen_value(g, "head"), TY_I64);
+    kb_if(k, kb_and(k, kb_thread0(k), kb_le(k, end, gen_value(g, VAL_VECTORS)))) {
+        const kb_val head = kb_cast(k, gen_value(g, VAL_HEAD), TY_I64);
         const kb_val first = kb_add(k, head, kb_mul(k, kb_sub(k, end, tile), vector));
         for (int i = 0; i < g->p->ninputs; i++)
             if (prefetchable(g, i))

@@ -219,8 +219,8 @@ kb_tup windows_reduce(struct gen *g, kb_val block, kb_val blocks, struct valid_i
                          .vector = gen_tunable(g, TN_VECTOR),
                          .bulk = gen_tunable(g, TN_COPY_STAGES) };
     w.per_lane = w.items * w.vector;
-    w.lead = gen_value(g, "lead");
-    w.count = gen_value(g, "count");
+    w.lead = gen_value(g, VAL_LEAD);
+    w.count = gen_value(g, VAL_COUNT);
     const int size = KB_WARP * w.per_lane;
     if (gen_tunable(g, TN_SMEM_TRANSPOSE))
         each_direct(&w, make_stage, 0, NULL);

@@ -58,7 +58,7 @@ void emit_scan_block(struct gen *g)
     struct block_memory m = { .aggregates = aggregates_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
     if (gen_tunable(g, TN_SMEM_TRANSPOSE) && !gen_tunable(g, TN_STRIPED))
         m.stage = stage_new(g, per_thread(g), (kb_ptr){ .ir = NULL });
-    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, VAL_SEGMENTS), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         block_segment(g, &s, &m);

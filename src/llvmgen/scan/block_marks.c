@@ -32,9 +32,9 @@ static kb_val batch_size(struct block_marks *m, kb_val wanted)
 void block_marks_new(struct gen *g, struct block_marks *m, int tile, kb_val base)
 {
     kb *k = g->k;
-    const kb_val n = gen_value(g, "count");
+    const kb_val n = gen_value(g, VAL_COUNT);
     *m = (struct block_marks){ .g = g, .tile = tile, .map = kb_shared_v(k, TY_U32, tile / PER_WORD, "marks") };
-    m->offsets = kb_name(kb_add(k, gen_value(g, "segments"), 1), "offsets");
+    m->offsets = kb_name(kb_add(k, gen_value(g, VAL_SEGMENTS), 1), "offsets");
     m->least = kb_name(g->p->reverse ? kb_add(k, kb_sub(k, kb_sub(k, n, base), tile), 1) : base, "least");
     LET(pace, kb_div(k, kb_cast(k, m->offsets, TY_F32), kb_cast(k, n, TY_F32)));
     m->in_tile = kb_name(kb_cast(k, kb_mul(k, pace, kb_immf(k, TY_F32, tile)), TY_I64), "in_tile");

@@ -34,7 +34,7 @@ static struct shape shape_of(struct gen *g)
     kb *k = g->k;
     struct shape s = { .v = gen_tunable(g, TN_VECTOR), .rows = gen_tunable(g, TN_ITEMS) };
     s.states = scan_columns_most(gen_tunable(g, TN_LOOKBACK_WARPS), s.v);
-    s.q = gen_value(g, "across");
+    s.q = gen_value(g, VAL_ACROSS);
     s.log = kb_name(kb_cast(k, kb_ctz(k, s.q), TY_I32), "log");
     s.column = kb_name(kb_and(k, kb_lane(k), kb_sub(k, s.q, 1)), "column");
     s.columns = kb_mul(k, s.q, s.v);

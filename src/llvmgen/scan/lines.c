@@ -74,12 +74,12 @@ static void set_indices(struct lines *l, struct point *pt, kb_val at)
         position = kb_cast(k, kb_sub(k, distance, kb_mul(k, row, l->rows->length)), TY_I64);
         position = kb_select(k, kb_lt(k, row, 0), begun, position);
         if (g->p->reverse)
-            number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);
+            number = kb_sub(k, kb_sub(k, gen_value(g, VAL_SEGMENTS), 1), number);
         pt->index[0] = number;
     } else {
         memcpy(pt->index, l->segment->here.index, sizeof pt->index);
     }
-    pt->index[rank - 1] = g->p->reverse ? kb_sub(k, kb_sub(k, gen_value(g, "length"), 1), position) : position;
+    pt->index[rank - 1] = g->p->reverse ? kb_sub(k, kb_sub(k, gen_value(g, VAL_LENGTH), 1), position) : position;
 }
 
 static void line_point(void *of, struct point *pt, int i)
@@ -134,7 +134,7 @@ static kb_val whole_vectors(struct lines *l)
     kb *k = l->g->k;
     LET(low, vector_base(l));
     LET(span, kb_cast(k, last_vector(l), TY_I64));
-    const kb_val count = kb_sub(k, gen_value(l->g, "count"), l->v);
+    const kb_val count = kb_sub(k, gen_value(l->g, VAL_COUNT), l->v);
     if (l->g->p->reverse)
         return kb_and(k, kb_ge(k, kb_sub(k, low, span), 0), kb_le(k, low, count));
     return kb_and(k, kb_ge(k, low, 0), kb_le(k, kb_add(k, low, span), count));
@@ -364,7 +364,7 @@ void lines_store_totals(struct lines *l)
         kb_if(k, kb_and(k, l->tail[i], inside(l, i))) {
             kb_val number = kb_add(k, l->rows->first, kb_cast(k, row_at(l, l->at[i]), TY_I64));
             if (g->p->reverse)
-                number = kb_sub(k, kb_sub(k, gen_value(g, "segments"), 1), number);
+                number = kb_sub(k, kb_sub(k, gen_value(g, VAL_SEGMENTS), 1), number);
             struct scan_segment s;
             segment_open(g, &s, number);
             segment_finish(g, &s, l->result[i], kb_false(k));

@@ -35,7 +35,7 @@ static void mark_offsets(struct gen *g, struct items *h)
     const bool reverse = g->p->reverse;
     const kb_ptr map = kb_shared_v(k, TY_U32, words, "marks");
     LET(n, h->segment->length);
-    LET(offsets, kb_add(k, gen_value(g, "segments"), 1));
+    LET(offsets, kb_add(k, gen_value(g, VAL_SEGMENTS), 1));
     kb_for(k, i, kb_tid(k), kb_imm(k, TY_I32, words), threads) {
         kb_store(k, map, i, kb_imm(k, TY_U32, 0));
     }
@@ -64,7 +64,7 @@ static void scan_tile(struct gen *g, void *of)
 {
     (void)of;
     struct tile t;
-    const struct ticket ticket = ticket_take_tile(g, gen_value(g, "tiles"));
+    const struct ticket ticket = ticket_take_tile(g, gen_value(g, VAL_TILES));
     if (g->p->offsets >= 0)
         tile_load_marked(g, &t, ticket.tile, mark_offsets);
     else

@@ -60,7 +60,7 @@ void scan_marker_new(const struct scan_ring *r, struct scan_marker *m)
     if (r->g->p->offsets < 0)
         return;
     const kb_val zero = kb_imm(k, TY_I64, 0);
-    const kb_val offsets = kb_cast(k, kb_add(k, gen_value(r->g, "segments"), 1), TY_F32);
+    const kb_val offsets = kb_cast(k, kb_add(k, gen_value(r->g, VAL_SEGMENTS), 1), TY_F32);
     m->first = kb_var_new(k, zero, "first");
     m->least = kb_var_new(k, zero, "least");
     m->density = kb_var_new(k, kb_div(k, offsets, kb_cast(k, r->all.length, TY_F32)), "density");
@@ -137,7 +137,7 @@ static void mark_offsets(struct scan_marker *m, const struct scan_ring_tile *t, 
     struct gen *g = m->r->g;
     kb *k = g->k;
     const kb_val tile = kb_imm(k, TY_I64, m->r->tile);
-    LET(offsets, kb_add(k, gen_value(g, "segments"), 1));
+    LET(offsets, kb_add(k, gen_value(g, VAL_SEGMENTS), 1));
     LET(least, g->p->reverse ? kb_add(k, kb_sub(k, kb_sub(k, t->segment.length, t->base), tile), 1) : t->base);
     LET(behind, kb_add(k, least, tile));
     kb_var from = kb_var_new(k, find_first(m, least, offsets), "from"), at[AT_ONCE];
@@ -249,7 +249,7 @@ static void mark_flags(const struct scan_ring *r, const struct scan_ring_tile *t
         mark_one_by_one(r, t, flags, map);
         return;
     }
-    kb_if(k, kb_and(k, kb_ne(k, gen_value(g, "flags_aligned"), 0), kb_eq(k, t->valid, r->tile))) {
+    kb_if(k, kb_and(k, kb_ne(k, gen_value(g, VAL_FLAGS_ALIGNED), 0), kb_eq(k, t->valid, r->tile))) {
         mark_by_vectors(r, t, flags, map);
     }
     kb_else { mark_one_by_one(r, t, flags, map); }
@@ -260,7 +260,7 @@ static void mark_flags(const struct scan_ring *r, const struct scan_ring_tile *t
 static void mark_rows(const struct scan_ring *r, const struct scan_ring_tile *t, kb_ptr map)
 {
     kb *k = r->g->k;
-    LET(length, gen_value(r->g, "length"));
+    LET(length, gen_value(r->g, VAL_LENGTH));
     LET(into, kb_rem(k, t->base, length)); /* once per tile */
     LET(first, kb_select(k, kb_eq(k, into, 0), into, kb_sub(k, length, into)));
     LET(own, kb_add(k, first, kb_mul(k, length, kb_cast(k, kb_lane(k), TY_I64))));

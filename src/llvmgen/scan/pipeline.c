@@ -63,7 +63,7 @@ static kb_val take_ticket(struct gen *g)
     kb_var word = kb_var_new(k, kb_imm(k, TY_U64, 0), "ticket_word");
     kb_if(k, kb_lane0(k)) {
         const kb_val taken = ticket_take(g, &tile_tickets);
-        ticket_last_begins_next(g, &tile_tickets, taken, kb_add(k, gen_value(g, "tiles"), kb_blocks(k)));
+        ticket_last_begins_next(g, &tile_tickets, taken, kb_add(k, gen_value(g, VAL_TILES), kb_blocks(k)));
         kb_set(k, word, taken);
     }
     return kb_shfl_idx(k, kb_get(k, word), 0);

@@ -106,7 +106,7 @@ static void scan_own(struct gen *g, void *of)
     }
     kept_put_first(&t.items);
     const kb_tup prefix = prefix_of(g, ticket, t.index);
-    LET(last, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1)));
+    LET(last, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, VAL_TILES), 1)));
     if (!scan_keeps(g->p))
         kb_if(k, kb_and(k, first, last)) {
             ticket_next_epoch(g, ticket);
@@ -159,7 +159,7 @@ static struct line_rows rows_across(const struct lines *l, kb_val *before)
     struct gen *g = l->g;
     kb *k = g->k;
     const int64_t size = across_size(g);
-    LET(length, gen_value(g, "length"));
+    LET(length, gen_value(g, VAL_LENGTH));
     LET(position, kb_max(k, l->base, 0));
     LET(row, kb_div(k, position, length)); /* once per tile */
     LET(into, kb_sub(k, position, kb_mul(k, row, length)));
@@ -167,7 +167,7 @@ static struct line_rows rows_across(const struct lines *l, kb_val *before)
     LET(origin, kb_select(k, starts, kb_cast(k, l->from, TY_I64), kb_sub(k, length, into)));
     *before = kb_cast(k, kb_div(k, kb_add(k, into, size - 1), kb_imm(k, TY_I64, size)), TY_I32);
     return (struct line_rows){ .length = kb_cast(k, kb_min(k, length, size + 1), TY_I32),
-                               .reciprocal = kb_cast(k, gen_value(g, "reciprocal"), TY_U64),
+                               .reciprocal = kb_cast(k, gen_value(g, VAL_RECIPROCAL), TY_U64),
                                .first = kb_select(k, starts, row, kb_add(k, row, 1)),
                                .origin = kb_cast(k, kb_min(k, origin, size + 1), TY_I32),
                                .before = into };
@@ -196,7 +196,7 @@ static void scan_across(struct gen *g, void *of)
     lines_store(&l);
     if (scan_has_totals(g->p))
         lines_store_totals(&l);
-    kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1))) {
+    kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, VAL_TILES), 1))) {
         finish_epoch(g, ticket, kb_sub(k, ticket.tile, index));
     }
 }
@@ -271,7 +271,7 @@ static void scan_marked_tile(struct gen *g, void *of)
     lines_scan(&l, run_join(g, before, in_tile));
     narrow(&l, marks);
     lines_store(&l);
-    kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, "tiles"), 1))) {
+    kb_if(k, kb_eq(k, ticket.tile, kb_sub(k, gen_value(g, VAL_TILES), 1))) {
         finish_epoch(g, ticket, ticket.tile);
     }
 }

@@ -98,7 +98,7 @@ static void open_segment(const struct scan_ring *r, struct scan_ring_tile *t)
     t->index = t->ticket.tile;
     if (!scan_own_tiles(g->p))
         return;
-    const kb_val each = gen_value(g, "per_segment");
+    const kb_val each = gen_value(g, VAL_PER_SEGMENT);
     LET(number, kb_div(k, kb_cast(k, t->ticket.tile, TY_U32), kb_cast(k, each, TY_U32))); /* once per tile */
     segment_open(g, &t->segment, kb_cast(k, number, TY_I64));
     g->here = NULL;
@@ -111,7 +111,7 @@ struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_
     struct scan_ring_tile t = { .stage = stage };
     t.ticket.tile = kb_name(kb_cast(k, word, TY_I32), "tile");
     t.ticket.epoch = kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch");
-    t.exists = kb_lt(k, t.ticket.tile, gen_value(r->g, "tiles"));
+    t.exists = kb_lt(k, t.ticket.tile, gen_value(r->g, VAL_TILES));
     open_segment(r, &t);
     t.base = kb_mul(k, kb_cast(k, t.index, TY_I64), r->tile);
     const kb_val left = kb_sub(k, t.segment.length, t.base);
@@ -246,7 +246,7 @@ void scan_ring_bounds(struct scan_ring *r)
     if (r->g->p->offsets < 0)
         return;
     r->begin = segment_offset(r->g, kb_imm(k, TY_I64, 0));
-    r->end = segment_offset(r->g, gen_value(r->g, "segments"));
+    r->end = segment_offset(r->g, gen_value(r->g, VAL_SEGMENTS));
 }
 
 int scan_ring_unit(const struct problem *p, int output) { return UNIT / p->output[output].array.stride; }

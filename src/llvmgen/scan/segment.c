@@ -10,7 +10,7 @@ void segment_open(struct gen *g, struct scan_segment *s, kb_val number)
     const kb_val zero = kb_imm(k, TY_I64, 0);
     kb_val index[SPACE_MAX];
     s->number = number;
-    s->length = gen_value(g, "length");
+    s->length = gen_value(g, VAL_LENGTH);
     for (int d = 0; d < g->p->rank; d++)
         index[d] = zero;
     if (g->p->offsets >= 0) {
@@ -37,7 +37,7 @@ void segment_open_all(struct gen *g, struct scan_segment *s)
         *s = (struct scan_segment){ .number = zero, .first = zero };
         point_init(&s->here, g, zero, kb_imm(g->k, TY_I32, 0), 0);
     }
-    s->length = gen_value(g, "count");
+    s->length = gen_value(g, VAL_COUNT);
     if (scan_keeps(g->p) || g->p->offsets >= 0)
         g->here = NULL; /* operators read nothing that differs between segments */
 }
@@ -67,7 +67,7 @@ static void totals_of_none(struct gen *g)
         return;
     const int threads = kb_threads(k);
     LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
-    kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+    kb_for(k, number, first, gen_value(g, VAL_SEGMENTS), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         segment_finish(g, &s, state_zero(g), kb_true(k));
@@ -77,7 +77,7 @@ static void totals_of_none(struct gen *g)
 void scan_kernel_of(struct gen *g, void (*body)(struct gen *g, void *of), void *of)
 {
     gen_wait_for_predecessor(g);
-    kb_if(g->k, kb_gt(g->k, gen_value(g, "count"), 0)) {
+    kb_if(g->k, kb_gt(g->k, gen_value(g, VAL_COUNT), 0)) {
         body(g, of);
     }
     kb_else { totals_of_none(g); }

@@ -10,7 +10,7 @@ static struct aggregates partials(const struct gen *g)
 {
     struct aggregates p = { .x = gen_partials(g), .cuts = tile_cuts(g) };
     if (p.cuts)
-        p.cut = gen_buffer(g, "cuts", TY_U32);
+        p.cut = gen_buffer(g, BUF_CUTS, TY_U32);
     return p;
 }
 
@@ -31,7 +31,7 @@ static void prefixes(struct gen *g)
     kb *k = g->k;
     const struct aggregates tiles = partials(g), aggregates = aggregates_new(g, KB_WARP, tile_cuts(g), "warp_totals");
     struct run_var carry = run_var_new(g, run_none(g));
-    const kb_val count = gen_value(g, "tiles");
+    const kb_val count = gen_value(g, VAL_TILES);
     kb_for(k, from, kb_imm(k, TY_I32, 0), count, kb_threads(k)) {
         LET(tile, kb_add(k, from, kb_tid(k)));
         kb_barrier(k); /* every warp has read the stored totals of the round before */

@@ -22,7 +22,7 @@ static kb_val find_rows(struct gen *g, struct items *h, int tile)
 {
     kb *k = g->k;
     h->rows = true;
-    LET(length, gen_value(g, "length"));
+    LET(length, gen_value(g, VAL_LENGTH));
     LET(into, kb_rem(k, h->base, length));
     LET(starts, kb_eq(k, into, 0));
     LET(rest, kb_select(k, starts, into, kb_sub(k, length, into)));
@@ -122,7 +122,7 @@ void tile_load_own(struct gen *g, struct tile *t, struct ticket *ticket)
         load(g, t, number, number, false, NULL, ticket);
         return;
     }
-    const kb_val each = gen_value(g, "per_segment");
+    const kb_val each = gen_value(g, VAL_PER_SEGMENT);
     LET(row, kb_div(k, kb_cast(k, number, TY_U32), kb_cast(k, each, TY_U32))); /* once per block */
     segment_open(g, &t->segment, kb_cast(k, row, TY_I64));
     load(g, t, number, kb_name(kb_sub(k, number, kb_mul(k, kb_cast(k, row, TY_I32), each)), "index"), false, NULL,

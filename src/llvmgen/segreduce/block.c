@@ -57,7 +57,7 @@ static void emit_one(struct gen *g)
     kb *k = g->k;
     gen_wait_for_predecessor(g);
     const kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");
-    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, "segments"), kb_cast(k, kb_blocks(k), TY_I64)) {
+    kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, VAL_SEGMENTS), kb_cast(k, kb_blocks(k), TY_I64)) {
         struct segment seg;
         kb_barrier(k); /* the first warp has read the totals of the segment before */
         segment_at(g, &seg, number);
@@ -113,13 +113,13 @@ static void emit_several(struct gen *g)
     kb *k = g->k;
     gen_wait_for_predecessor(g);
     const kb_arr aggregates = state_shared(g, KB_WARP, "warp_totals");
-    LET(parts, gen_value(g, "parts"));
+    LET(parts, gen_value(g, VAL_PARTS));
     LET(segment, kb_div(k, kb_block(k), parts));
     LET(part, kb_sub(k, kb_block(k), kb_mul(k, segment, parts)));
     const struct taken taken = take_tickets(g, segment, parts);
     struct segment seg;
     segment_at(g, &seg, kb_cast(k, segment, TY_I64));
-    LET(chunk, gen_value(g, "chunk"));
+    LET(chunk, gen_value(g, VAL_CHUNK));
     LET(first, kb_min(k, kb_add(k, seg.first, kb_mul(k, chunk, kb_cast(k, part, TY_I64))), seg.last));
     const kb_tup total = block_stretch(g, &seg, first, kb_min(k, kb_add(k, first, chunk), seg.last), aggregates);
     kb_val tag;

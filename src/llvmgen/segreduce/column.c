@@ -144,7 +144,7 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct segm
 static void open_column(struct gen *g, struct segment *seg, kb_val q, kb_val j)
 {
     kb *k = g->k;
-    const kb_val per_outer = gen_value(g, "vectors_across");
+    const kb_val per_outer = gen_value(g, VAL_VECTORS_ACROSS);
     const kb_val outer = kb_div(k, q, per_outer);
     const kb_val vector = kb_sub(k, q, kb_mul(k, outer, per_outer));
     segment_column(g, seg, outer, kb_add(k, kb_mul(k, vector, gen_tunable(g, TN_VECTOR)), kb_cast(k, j, TY_I64)));
@@ -185,7 +185,7 @@ static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
 {
     struct gen *g = c->g;
     kb *k = g->k;
-    LET(vectors, gen_value(g, "vectors"));
+    LET(vectors, gen_value(g, VAL_VECTORS));
     LET(q, kb_add(k, q0, kb_cast(k, c->x, TY_I64)));
     c->exists = kb_lt(k, q, vectors);
     for (int j = 0; j < c->vector; j++) {
@@ -255,7 +255,7 @@ static void whole_columns(struct columns *c)
     struct gen *g = c->g;
     kb *k = g->k;
     LET(q0, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), c->across));
-    columns_reduce(c, q0, kb_imm(k, TY_I64, 0), gen_value(g, "length"));
+    columns_reduce(c, q0, kb_imm(k, TY_I64, 0), gen_value(g, VAL_LENGTH));
     kb_if(k, c->exists) {
         for (int j = 0; j < c->vector; j++)
             segment_store(g, &c->seg[j], kb_get(k, c->acc[j].x));
@@ -267,18 +267,18 @@ static void split_columns(struct columns *c)
     struct gen *g = c->g;
     kb *k = g->k;
     const int width = c->across * c->vector;
-    LET(parts, gen_value(g, "parts"));
+    LET(parts, gen_value(g, VAL_PARTS));
     LET(group, kb_div(k, kb_block(k), parts));
     LET(part, kb_sub(k, kb_block(k), kb_mul(k, group, parts)));
     LET(q0, kb_mul(k, kb_cast(k, group, TY_I64), c->across));
-    LET(length, gen_value(g, "length"));
-    LET(from, kb_min(k, kb_mul(k, kb_cast(k, part, TY_I64), gen_value(g, "chunk")), length));
-    columns_reduce(c, q0, from, kb_min(k, kb_add(k, from, gen_value(g, "chunk")), length));
+    LET(length, gen_value(g, VAL_LENGTH));
+    LET(from, kb_min(k, kb_mul(k, kb_cast(k, part, TY_I64), gen_value(g, VAL_CHUNK)), length));
+    columns_reduce(c, q0, from, kb_min(k, kb_add(k, from, gen_value(g, VAL_CHUNK)), length));
     struct segment mine; /* the column that this thread finishes */
     LET(own, kb_div(k, kb_and(k, kb_tid(k), width - 1), c->vector));
     LET(q, kb_add(k, q0, kb_cast(k, own, TY_I64)));
-    LET(has_column, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, "vectors"))));
-    open_column(g, &mine, kb_min(k, q, kb_sub(k, gen_value(g, "vectors"), 1)), kb_and(k, kb_tid(k), c->vector - 1));
+    LET(has_column, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, VAL_VECTORS))));
+    open_column(g, &mine, kb_min(k, q, kb_sub(k, gen_value(g, VAL_VECTORS), 1)), kb_and(k, kb_tid(k), c->vector - 1));
     struct partial total = block_rows(g, c->acc, c->seg, c->vector, c->across, &mine);
     kb_if(k, kb_eq(k, parts, 1)) {
         kb_if(k, has_column) {

@@ -41,17 +41,17 @@ static kb_val ends_before(struct gen *g, kb_val items)
     kb *k = g->k;
     const kb_val n = gen_extent(g, &g->p->space[0].extent);
     LET(first, kb_max(k, kb_sub(k, items, n), 0));
-    LET(end, kb_min(k, items, gen_value(g, "segments")));
+    LET(end, kb_min(k, items, gen_value(g, VAL_SEGMENTS)));
     return warp_search(g, first, end, warp_evenly(g, kb_sub(k, end, first)), end_before, &items);
 }
 
 static void share_open(struct gen *g, struct share *s, kb_val number)
 {
     kb *k = g->k;
-    const kb_val segments = gen_value(g, "segments");
+    const kb_val segments = gen_value(g, VAL_SEGMENTS);
     const kb_val items = kb_add(k, segments, gen_extent(g, &g->p->space[0].extent));
-    LET(first, kb_mul(k, number, gen_value(g, "share")));
-    LET(behind, kb_min(k, kb_add(k, first, gen_value(g, "share")), items));
+    LET(first, kb_mul(k, number, gen_value(g, VAL_SHARE)));
+    LET(behind, kb_min(k, kb_add(k, first, gen_value(g, VAL_SHARE)), items));
     *s = (struct share){ .g = g, .number = number };
     s->end0 = ends_before(g, first);
     s->end1 = ends_before(g, behind);
@@ -66,7 +66,7 @@ static void put_carry(struct share *s, kb_val segment, kb_val has, kb_tup head)
 {
     kb *k = s->g->k;
     const kb_val code = kb_add(k, kb_mul(k, segment, 2), kb_cast(k, has, TY_I64));
-    kb_store(k, gen_buffer(s->g, "carry", TY_I64), s->number, code);
+    kb_store(k, gen_buffer(s->g, BUF_CARRY, TY_I64), s->number, code);
     kb_store(k, gen_partials(s->g), kb_mul(k, s->number, 2), head);
 }
 
@@ -171,7 +171,7 @@ static void take_tail(struct share *s)
     struct gen *g = s->g;
     kb *k = g->k;
     const struct team team = { KB_WARP, kb_lane(k) };
-    kb_if(k, kb_lt(k, s->end1, gen_value(g, "segments"))) {
+    kb_if(k, kb_lt(k, s->end1, gen_value(g, VAL_SEGMENTS))) {
         struct segment seg;
         segment_at(g, &seg, s->end1);
         segment_enter(g, &seg);
@@ -192,11 +192,11 @@ static void emit_shares(struct gen *g)
     gen_wait_for_predecessor(g);
     const int warps = kb_threads(k) / KB_WARP;
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
-    kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
+    kb_if(k, kb_lt(k, number, gen_value(g, VAL_SHARES))) {
         struct share s;
         share_open(g, &s, number);
         kb_if(k, kb_lane0(k)) { /* which is also the lane that replaces the mark */
-            kb_store(k, gen_buffer(g, "carry", TY_I64), number, kb_imm(k, TY_I64, -1));
+            kb_store(k, gen_buffer(g, BUF_CARRY, TY_I64), number, kb_imm(k, TY_I64, -1));
         }
         take_ends(&s);
         take_tail(&s);
@@ -253,11 +253,11 @@ static void finish_merged(struct gen *g, kb_val number)
 {
     kb *k = g->k;
     struct segment seg;
-    LET(code, kb_assume_uniform(kb_load(k, gen_buffer(g, "carry", TY_I64), number), KB_UNI_WARP)); /* one word */
+    LET(code, kb_assume_uniform(kb_load(k, gen_buffer(g, BUF_CARRY, TY_I64), number), KB_UNI_WARP)); /* one word */
     kb_if(k, kb_ge(k, code, 0)) {
         segment_at(g, &seg, kb_shr(k, code, 1));
         segment_enter(g, &seg);
-        const kb_val begin = kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, "share"));
+        const kb_val begin = kb_div(k, kb_add(k, seg.number, seg.first), gen_value(g, VAL_SHARE));
         const kb_tup tails = combine_tails(g, begin, number);
         const kb_val has_head = kb_ne(k, kb_and(k, code, 1), 0);
         kb_tvar head = kb_var_new(k, state_zero(g), "head");
@@ -276,7 +276,7 @@ static void finish_staged(struct gen *g, kb_val number)
     struct segment seg;
     kb_val word[2];
     LET(own, kb_sub(k, kb_add(k, number, kb_cast(k, kb_lane(k), TY_I64)), KB_WARP));
-    kb_load_n(k, gen_buffer(g, "carry", TY_I64), kb_mul(k, number, 2), 2, 16, word);
+    kb_load_n(k, gen_buffer(g, BUF_CARRY, TY_I64), kb_mul(k, number, 2), 2, 16, word);
     const kb_tup tail = kb_load(k, gen_partials(g), kb_add(k, kb_mul(k, kb_max(k, own, 0), 2), 1));
     const kb_tup head = kb_load(k, gen_partials(g), kb_mul(k, number, 2));
     /* Words that are the same for the warp. */
@@ -302,7 +302,7 @@ static void emit_carries(struct gen *g)
     gen_wait_for_predecessor(g);
     LET(other, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(number, kb_add(k, other, 1)); /* nothing began before the first share */
-    kb_if(k, kb_lt(k, number, gen_value(g, "shares"))) {
+    kb_if(k, kb_lt(k, number, gen_value(g, VAL_SHARES))) {
         if (gen_tunable(g, TN_COPY_STAGES) > 0)
             finish_staged(g, number);
         else

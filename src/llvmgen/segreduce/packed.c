@@ -104,10 +104,10 @@ void emit_packed(struct gen *g)
     const int warps = kb_threads(k) / KB_WARP;
     const int64_t each = (int64_t)q.items * KB_WARP;
     gen_wait_for_predecessor(g);
-    const kb_val per_segment = kb_div(k, gen_value(g, "length"), q.vector);
+    const kb_val per_segment = kb_div(k, gen_value(g, VAL_LENGTH), q.vector);
     q.per_segment = kb_cast(k, per_segment, TY_I32);
     q.log = kb_cast(k, kb_ctz(k, per_segment), TY_I64);
-    q.vectors = kb_mul(k, gen_value(g, "segments"), per_segment);
+    q.vectors = kb_mul(k, gen_value(g, VAL_SEGMENTS), per_segment);
     LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * each));
     kb_for(k, first, kb_mul(k, warp, each), q.vectors, step) {

@@ -322,7 +322,7 @@ static void take_row(const struct resident *r, kb_val number, kb_val exists)
 static void lanes_take_rows(const struct resident *r)
 {
     kb *k = r->g->k;
-    const kb_val segments = gen_value(r->g, "segments");
+    const kb_val segments = gen_value(r->g, VAL_SEGMENTS);
     const int64_t teams = kb_threads(k) / r->lanes;
     const kb_val own = kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), teams),
                               kb_cast(k, kb_div(k, kb_tid(k), r->lanes), TY_I64));
@@ -342,7 +342,7 @@ static void row_copy(const struct resident *r, kb_val number, struct ring_place 
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    kb_if(k, kb_and(k, kb_lane0(k), kb_lt(k, number, gen_value(g, "segments")))) {
+    kb_if(k, kb_and(k, kb_lane0(k), kb_lt(k, number, gen_value(g, VAL_SEGMENTS)))) {
         struct segment seg;
         segment_at(g, &seg, number);
         segment_enter(g, &seg);
@@ -378,7 +378,7 @@ static void rows_through_ring(struct resident *r, kb_val first, kb_val step)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const kb_val segments = gen_value(g, "segments");
+    const kb_val segments = gen_value(g, VAL_SEGMENTS);
     warp_parts(r);
     r->ring = bulk_ring_warp(k, gen_tunable(g, TN_COPY_STAGES), stage_bytes(r));
     const struct ring_place ahead = ring_start(&r->ring);
@@ -427,7 +427,7 @@ void emit_segreduce_resident(struct gen *g)
     r.rank = r.lanes ? kb_and(k, kb_lane(k), r.lanes - 1) : kb_tid(k);
     if (r.cluster > 1)
         r.rank = kb_add(k, r.rank, kb_mul(k, kb_cluster_rank(k), kb_threads(k)));
-    r.last = kb_sub(k, kb_cast(k, gen_value(g, "length"), TY_I32), r.vector);
+    r.last = kb_sub(k, kb_cast(k, gen_value(g, VAL_LENGTH), TY_I32), r.vector);
     r.room = kb_sub(k, r.last, kb_mul(k, r.rank, r.vector));
     r.at = kb_min(k, kb_mul(k, r.rank, r.vector), r.last);
     if (r.lanes) {
@@ -443,7 +443,7 @@ void emit_segreduce_resident(struct gen *g)
     if (gen_tunable(g, TN_COPY_STAGES)) {
         rows_through_ring(&r, team, teams);
     } else {
-        kb_for(k, number, team, gen_value(g, "segments"), teams) {
+        kb_for(k, number, team, gen_value(g, VAL_SEGMENTS), teams) {
             take_row(&r, number, kb_true(k));
         }
     }

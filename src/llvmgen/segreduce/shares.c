@@ -181,8 +181,8 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
     struct gen *g = s->g;
     kb *k = g->k;
     const kb_val block = kb_cast(k, kb_block(k), TY_I64);
-    const kb_ptr carry = gen_buffer(g, "carry", TY_I64);
-    const kb_val span = kb_mul(k, gen_value(g, "share"), kb_threads(k) / KB_WARP);
+    const kb_ptr carry = gen_buffer(g, BUF_CARRY, TY_I64);
+    const kb_val span = kb_mul(k, gen_value(g, VAL_SHARE), kb_threads(k) / KB_WARP);
     kb_tvar left = kb_var_new(k, state_pad_value(g), "left");
     kb_var segment = kb_var_new(k, kb_imm(k, TY_I64, SHARE_NONE), "segment");
     kb_var begin = kb_var_new(k, block, "begin");
@@ -215,8 +215,8 @@ static void shares_init(struct shares *s, struct gen *g, kb_val number)
 {
     kb *k = g->k;
     const kb_val n = gen_extent(g, &g->p->space[0].extent);
-    s->segments = gen_value(g, "segments");
-    LET(share, gen_value(g, "share"));
+    s->segments = gen_value(g, VAL_SEGMENTS);
+    LET(share, gen_value(g, VAL_SHARE));
     s->from = kb_min(k, kb_mul(k, number, share), n);
     s->length = kb_cast(k, kb_min(k, kb_sub(k, n, s->from), share), TY_I32);
     group_init(s);
@@ -249,6 +249,6 @@ void emit_staged_shares(struct gen *g)
     show(s, &all);
     kb_barrier(k); /* the block's shares are there */
     kb_if(k, kb_thread0(k)) {
-        join_shares(s, &all, kb_mul(k, first, gen_value(g, "share")));
+        join_shares(s, &all, kb_mul(k, first, gen_value(g, VAL_SHARE)));
     }
 }

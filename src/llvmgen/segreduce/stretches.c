@@ -197,7 +197,7 @@ static void round_load(const struct run *r, struct round *in, kb_val done, bool 
     in->masked = masked;
     in->base = kb_add(k, r->first, kb_mul(k, done, r->vector));
     if (masked)
-        in->base = kb_min(k, in->base, kb_sub(k, gen_value(g, "vector_end"), r->vector));
+        in->base = kb_min(k, in->base, kb_sub(k, gen_value(g, VAL_VECTOR_END), r->vector));
     /* After its last vector a stretch has too few positions for inputs that are read by their indices. */
     in->named = masked ? kb_select(k, kb_gt(k, left, 0), in->base, r->stretch->first) : in->base;
     for (int i = 0; i < r->items; i++) {

@@ -11,7 +11,7 @@ static void warp_segments(struct gen *g, const struct team *team, int n, kb_val 
 {
     kb *k = g->k;
     const int teams = KB_WARP / team->lanes;
-    const kb_val segments = gen_value(g, "segments");
+    const kb_val segments = gen_value(g, VAL_SEGMENTS);
     struct segment seg[SEG_AT_ONCE_MAX];
     struct stretch stretch[SEG_AT_ONCE_MAX];
     kb_val exists[SEG_AT_ONCE_MAX];
@@ -24,7 +24,7 @@ static void warp_segments(struct gen *g, const struct team *team, int n, kb_val 
         stretch[u] = (struct stretch){ .seg = &seg[u], .first = seg[u].first, .total = partial_new(g, "total") };
         stretch[u].last = kb_select(k, exists[u], seg[u].last, seg[u].first);
     }
-    stretches_reduce(g, team, n, stretch, gen_value(g, "length"));
+    stretches_reduce(g, team, n, stretch, gen_value(g, VAL_LENGTH));
     for (int u = 0; u < n; u++) {
         const kb_tup total = team_total(g, team, &stretch[u]);
         kb_if(k, kb_and(k, exists[u], kb_eq(k, team->rank, 0))) {
@@ -42,7 +42,7 @@ static void emit_teams(struct gen *g, int lanes)
     const struct team team = { lanes, kb_and(k, kb_lane(k), lanes - 1) };
     LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * each));
-    kb_for(k, first, kb_mul(k, warp, each), gen_value(g, "segments"), step) {
+    kb_for(k, first, kb_mul(k, warp, each), gen_value(g, VAL_SEGMENTS), step) {
         warp_segments(g, &team, n, first);
     }
 }

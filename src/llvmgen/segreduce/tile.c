@@ -43,10 +43,10 @@ static void tiles_init(struct tiles *t, struct gen *g)
     const int elements = gen_tunable(g, TN_ITEMS) * KB_WARP * gen_tunable(g, TN_VECTOR);
     *t = (struct tiles){ .g = g, .bulk = kb_has_bulk(k) && g->c->aligned && gen_tunable(g, TN_COPY_STAGES) > 0 };
     staged_init(&t->stages, g, t->bulk ? gen_tunable(g, TN_COPY_STAGES) : 1, elements, t->bulk);
-    t->length = kb_cast(k, gen_value(g, "length"), TY_I32);
-    t->per_tile = gen_value(g, "per_tile");
-    t->segments = gen_value(g, "segments");
-    t->count = gen_value(g, "tiles");
+    t->length = kb_cast(k, gen_value(g, VAL_LENGTH), TY_I32);
+    t->per_tile = gen_value(g, VAL_PER_TILE);
+    t->segments = gen_value(g, VAL_SEGMENTS);
+    t->count = gen_value(g, VAL_TILES);
 }
 
 /* Lanes and chunks from the segment size and the number of segments in a tile. */
@@ -78,7 +78,7 @@ static struct tile tile_at(const struct tiles *t, kb_val number, kb_val stage)
 
 static kb_val tile_element(const struct tiles *t, const struct tile *x)
 {
-    return kb_mul(t->g->k, x->first, gen_value(t->g, "length"));
+    return kb_mul(t->g->k, x->first, gen_value(t->g, VAL_LENGTH));
 }
 
 /* Of array i, from the boundary before the tile on: bytes, and where they are. */

@@ -30,7 +30,7 @@ enum {
     TILE_BITS = 20   /* of a listed part; its others hold the segment */
 };
 
-static const struct tickets tickets = { "launch", COUNT_BITS };
+static const struct tickets tickets = { BUF_LAUNCH, COUNT_BITS };
 
 struct cut {
     struct gen *g;
@@ -76,7 +76,8 @@ static void take_part(struct cut *c, kb_val ticket_word, kb_val number, kb_val t
     kb_if(k, kb_thread0(k)) {
         kb_store(k, gen_partials(g), tile, total);
     }
-    kb_if(k, last_to_finish(g, &(struct count){ gen_buffer(g, "count", TY_U64), slot, parts, &tickets, ticket_word })) {
+    kb_if(k,
+          last_to_finish(g, &(struct count){ gen_buffer(g, BUF_COUNT, TY_U64), slot, parts, &tickets, ticket_word })) {
         const kb_tup all = reduce_partials(g, slot, parts);
         kb_if(k, kb_thread0(k)) {
             segment_store(g, &seg, all);
@@ -99,7 +100,7 @@ static kb_val offsets_before(struct cut *c, kb_val tile, kb_val element)
     kb *k = g->k;
     const kb_val zero = kb_imm(k, TY_I64, 0);
     LET(offsets, kb_add(k, c->segments, 1));
-    LET(even, kb_shr(k, kb_mul(k, kb_cast(k, tile, TY_I64), gen_value(g, "pace")), SEGMENTS_PACE_BITS));
+    LET(even, kb_shr(k, kb_mul(k, kb_cast(k, tile, TY_I64), gen_value(g, VAL_PACE)), SEGMENTS_PACE_BITS));
     LET(near, kb_max(k, kb_min(k, kb_sub(k, even, KB_WARP / 2), kb_sub(k, offsets, KB_WARP)), 0));
     kb_var place = kb_var_new(k, warp_search(g, near, offsets, kb_imm(k, TY_I64, 1), begins_before, &element), "place");
     LET(first, kb_assume_uniform(kb_get(k, place), KB_UNI_WARP)); /* as a search's result is */
@@ -294,7 +295,8 @@ static void list_parts(struct cut *c, kb_val ticket_word, kb_val tile, kb_val fo
         kb_if(k, kb_lane0(k)) {
             const kb_val at = kb_add(k, queue_words(c, ticket_word, 0), LISTED);
             const kb_val several = kb_cast(k, kb_popcount(k, found), TY_U64);
-            kb_set(k, place, kb_cast(k, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, several), TY_U32));
+            kb_set(k, place,
+                   kb_cast(k, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, BUF_QUEUE, TY_U64), at, several), TY_U32));
         }
         LET(first, kb_shfl_idx(k, kb_get(k, place), 0));
         const kb_val bit = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32));
@@ -302,7 +304,7 @@ static void list_parts(struct cut *c, kb_val ticket_word, kb_val tile, kb_val fo
         kb_if(k, kb_ne(k, kb_and(k, found, bit), 0)) {
             const kb_val number = kb_cast(k, kb_load(k, c->found, kb_lane(k)), TY_U64);
             const kb_val there = kb_add(k, tile, kb_mul(k, c->watching, kb_lane(k)));
-            kb_store(k, gen_buffer(g, "parts", TY_U64), kb_add(k, first, before),
+            kb_store(k, gen_buffer(g, BUF_PARTS, TY_U64), kb_add(k, first, before),
                      kb_or(k, kb_shl(k, number, TILE_BITS), kb_cast(k, there, TY_U64)));
         }
     }
@@ -313,7 +315,7 @@ static kb_val parts_listed(struct cut *c, kb_val ticket_word, kb_val watches)
 {
     struct gen *g = c->g;
     kb *k = g->k;
-    const kb_ptr queue = gen_buffer(g, "queue", TY_U64);
+    const kb_ptr queue = gen_buffer(g, BUF_QUEUE, TY_U64);
     const kb_val all = kb_cast(k, c->watching, TY_U64), at = kb_add(k, queue_words(c, ticket_word, 0), LISTED);
     kb_var seen = kb_var_new(k, kb_imm(k, TY_U64, 0), "seen"), polls = kb_var_new(k, kb_imm(k, TY_I32, 0), "polls");
     kb_if(k, watches) {
@@ -344,9 +346,9 @@ static kb_val next_part(struct cut *c, kb_val ticket_word, kb_val listed)
     kb_var part = kb_var_new(k, kb_imm(k, TY_I64, -1), "part");
     kb_if(k, kb_ne(k, listed, 0)) {
         const kb_val at = kb_add(k, queue_words(c, ticket_word, 0), TAKEN);
-        LET(place, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, "queue", TY_U64), at, kb_imm(k, TY_U64, 1)));
+        LET(place, kb_atomic(k, KB_RMW_ADD, gen_buffer(g, BUF_QUEUE, TY_U64), at, kb_imm(k, TY_U64, 1)));
         kb_if(k, kb_lt(k, place, kb_cast(k, listed, TY_U64))) {
-            kb_set(k, part, kb_load(k, gen_buffer(g, "parts", TY_I64), place));
+            kb_set(k, part, kb_load(k, gen_buffer(g, BUF_PARTS, TY_I64), place));
         }
     }
     return kb_get(k, part);
@@ -363,7 +365,7 @@ static void take_listed(struct cut *c, kb_val ticket_word, kb_val watches)
         kb_if(k, kb_eq(k, ticket_number(g, &tickets, ticket_word), 0)) {
             for (int w = 0; w < QUEUE_WORDS; w++)
                 if (kb_point(k, "next queue"))
-                    kb_store(k, gen_buffer(g, "queue", TY_U64), kb_add(k, queue_words(c, ticket_word, 1), w),
+                    kb_store(k, gen_buffer(g, BUF_QUEUE, TY_U64), kb_add(k, queue_words(c, ticket_word, 1), w),
                              kb_imm(k, TY_U64, 0));
         }
         kb_set(k, listed, parts_listed(c, ticket_word, watches));
@@ -423,12 +425,12 @@ void emit_whole(struct gen *g)
 {
     kb *k = g->k;
     struct cut *c = &(struct cut){ .g = g,
-                                   .tile = gen_value(g, "tile"),
-                                   .tiles = gen_value(g, "tiles"),
-                                   .stay = gen_value(g, "stay"),
-                                   .watching = gen_value(g, "watching"),
-                                   .helping = gen_value(g, "helping"),
-                                   .segments = gen_value(g, "segments"),
+                                   .tile = gen_value(g, VAL_TILE),
+                                   .tiles = gen_value(g, VAL_TILES),
+                                   .stay = gen_value(g, VAL_STAY),
+                                   .watching = gen_value(g, VAL_WATCHING),
+                                   .helping = gen_value(g, VAL_HELPING),
+                                   .segments = gen_value(g, VAL_SEGMENTS),
                                    .aggregates = state_shared(g, KB_WARP, "warp_totals"),
                                    .found = kb_shared_v(k, TY_I64, kb_threads(k) / KB_WARP, "found") };
     gen_wait_for_predecessor(g);

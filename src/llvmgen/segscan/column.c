@@ -40,7 +40,7 @@ static void threads_take_segments(struct gen *g)
     kb *k = g->k;
     const int threads = kb_threads(k);
     LET(first, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
-    kb_for(k, number, first, gen_value(g, "segments"), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
+    kb_for(k, number, first, gen_value(g, VAL_SEGMENTS), kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         thread_segment(g, &s);
@@ -103,7 +103,7 @@ static void block_takes_strip(struct gen *g)
     const int tile = kb_threads(k) / KB_WARP * per_thread(g);
     struct strip s = { .aggregates = state_shared(g, BUFFERS * kb_threads(k), "warp_totals") };
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), KB_WARP), kb_cast(k, kb_lane(k), TY_I64)));
-    LET(segments, gen_value(g, "segments"));
+    LET(segments, gen_value(g, VAL_SEGMENTS));
     kb_if(k, kb_gt(k, segments, 0)) {
         s.exists = kb_lt(k, number, segments);
         segment_open(g, &s.segment, kb_min(k, number, kb_sub(k, segments, 1)));
@@ -111,12 +111,12 @@ static void block_takes_strip(struct gen *g)
         /* Totals alternate between two places: a thread that writes one has passed the barrier after which all have read it.
          */
         kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
-        kb_for(k, base, kb_imm(k, TY_I64, 0), gen_value(g, "length"), tile) {
+        kb_for(k, base, kb_imm(k, TY_I64, 0), gen_value(g, VAL_LENGTH), tile) {
             strip_tile(g, &s, base, kb_get(k, turn), carry);
             if (kb_point(k, "alternation of buffers"))
                 kb_set(k, turn, kb_xor(k, kb_get(k, turn), 1));
         }
-        const kb_val empty = kb_eq(k, gen_value(g, "length"), 0);
+        const kb_val empty = kb_eq(k, gen_value(g, VAL_LENGTH), 0);
         segment_finish_empty(g, &s.segment, kb_and(k, empty, kb_and(k, s.exists, kb_eq(k, kb_warp(k), 0))));
     }
 }

@@ -42,7 +42,7 @@ static void open_tile(struct gen *g, struct long_tile *t, kb_val ticket)
     kb *k = g->k;
     const int n = gen_tunable(g, TN_ITEMS), v = gen_tunable(g, TN_VECTOR), warp_size = KB_WARP * n * v;
     const int64_t size = (int64_t)kb_threads(k) * n * v;
-    const kb_val segments = kb_cast(k, gen_value(g, "segments"), TY_U32), number = kb_cast(k, ticket, TY_U32);
+    const kb_val segments = kb_cast(k, gen_value(g, VAL_SEGMENTS), TY_U32), number = kb_cast(k, ticket, TY_U32);
     LET(tile, kb_div(k, number, segments)); /* once per tile */
     LET(segment, kb_sub(k, number, kb_mul(k, tile, segments)));
     segment_open(g, &t->segment, kb_cast(k, segment, TY_I64));
@@ -56,7 +56,7 @@ static void open_tile(struct gen *g, struct long_tile *t, kb_val ticket)
     l->from = kb_cast(k, kb_max(k, kb_neg(k, l->base), 0), TY_I32);
     l->to = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, l->base), size), TY_I32);
     t->first = l->is_start = kb_eq(k, tile, 0);
-    const kb_val per_segment = kb_cast(k, gen_value(g, "per_segment"), TY_U32);
+    const kb_val per_segment = kb_cast(k, gen_value(g, VAL_PER_SEGMENT), TY_U32);
     t->state = kb_cast(k, kb_add(k, kb_mul(k, segment, per_segment), tile), TY_I32);
 }
 
@@ -99,7 +99,7 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
                       kb_var next)
 {
     kb *k = g->k;
-    const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
+    const kb_val tiles = kb_cast(k, gen_value(g, VAL_TILES), TY_U32);
     const kb_var taken = ticket_take_early(g, &tile_tickets); /* not waited for before the upsweep is done */
     struct long_tile t, following;
     struct run total = run_none(g), in_tile;
@@ -137,7 +137,7 @@ static void take_tiles(struct gen *g, void *of)
     struct shared m = { .ticket = ticket_slot(g),
                         .prefix = state_shared(g, 1, "tile_prefix"),
                         .aggregates = aggregates_new(g, KB_WARP, false, "warp_totals") };
-    const kb_val tiles = kb_cast(k, gen_value(g, "tiles"), TY_U32);
+    const kb_val tiles = kb_cast(k, gen_value(g, VAL_TILES), TY_U32);
     struct direct_vars ahead = { .declared = false };
     LET(word, ticket_take_first(g, m.ticket));
     kb_var ticket = kb_var_new(k, kb_cast(k, word, TY_U32), "ticket");
@@ -155,7 +155,7 @@ static void take_tiles(struct gen *g, void *of)
         kb_break_if(k, kb_ge(k, current, tiles));
         take_tile(g, &m, current, epoch, &ahead, ticket);
     }
-    tickets_used_up(g, kb_get(k, ticket), epoch, gen_value(g, "tiles"));
+    tickets_used_up(g, kb_get(k, ticket), epoch, gen_value(g, VAL_TILES));
 }
 
 void emit_segscan_lookback(struct gen *g) { scan_kernel_of(g, take_tiles, NULL); }

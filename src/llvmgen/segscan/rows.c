@@ -124,7 +124,7 @@ static struct run team_scan(struct gen *g, const struct team *t, struct run own,
 static void open_all(struct gen *g, struct scan_segment *all)
 {
     segment_open(g, all, kb_imm(g->k, TY_I64, 0));
-    all->length = gen_value(g, "count");
+    all->length = gen_value(g, VAL_COUNT);
     g->here = NULL; /* operators read nothing that differs between rows */
 }
 
@@ -154,9 +154,9 @@ static struct lines tile_of_rows(struct gen *g, const struct team *t, const stru
 {
     kb *k = g->k;
     struct lines l = tile_at(g, t, s, kb_sub(k, s->begin, lines_skew(g, s->segment, vector_of(g), s->begin)));
-    *rows =
-        (struct line_rows){ kb_cast(k, gen_value(g, "length"), TY_I32), kb_cast(k, gen_value(g, "reciprocal"), TY_U64),
-                            first, kb_cast(k, kb_sub(k, s->begin, l.base), TY_I32), kb_imm(k, TY_I64, 0) };
+    *rows = (struct line_rows){ kb_cast(k, gen_value(g, VAL_LENGTH), TY_I32),
+                                kb_cast(k, gen_value(g, VAL_RECIPROCAL), TY_U64), first,
+                                kb_cast(k, kb_sub(k, s->begin, l.base), TY_I32), kb_imm(k, TY_I64, 0) };
     l.rows = rows;
     return l;
 }
@@ -166,13 +166,13 @@ void emit_segscan_staged(struct gen *g)
     kb *k = g->k;
     gen_wait_for_predecessor(g);
     const struct team t = team_new(g, BLOCK, true);
-    LET(first, kb_mul(k, t.number, gen_value(g, "rows")));
-    kb_if(k, kb_lt(k, first, gen_value(g, "segments"))) {
+    LET(first, kb_mul(k, t.number, gen_value(g, VAL_ROWS)));
+    kb_if(k, kb_lt(k, first, gen_value(g, VAL_SEGMENTS))) {
         struct scan_segment all;
         struct line_rows rows;
         struct run total;
-        const kb_val length = gen_value(g, "length");
-        const kb_val last = kb_min(k, kb_add(k, first, gen_value(g, "rows")), gen_value(g, "segments"));
+        const kb_val length = gen_value(g, VAL_LENGTH);
+        const kb_val last = kb_min(k, kb_add(k, first, gen_value(g, VAL_ROWS)), gen_value(g, VAL_SEGMENTS));
         open_all(g, &all);
         const struct stretch_of s = { &all, kb_name(kb_mul(k, first, length), "begin"),
                                       kb_name(kb_mul(k, last, length), "end") };
@@ -249,7 +249,7 @@ static void segment_each(struct gen *g, enum width width)
     /* Aggregates alternate between two places: a thread that writes one has passed the barrier after which all have
      * read it. */
     kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
-    kb_for(k, number, t.number, gen_value(g, "segments"), teams(g, &t)) {
+    kb_for(k, number, t.number, gen_value(g, VAL_SEGMENTS), teams(g, &t)) {
         struct scan_segment s;
         segment_open(g, &s, number);
         const struct stretch_of all = { .segment = &s, .begin = kb_imm(k, TY_I64, 0), .end = s.length };

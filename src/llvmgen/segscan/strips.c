@@ -59,7 +59,7 @@ static struct ticket state_of(struct gen *g, const struct shared *m, const struc
                               kb_val epoch)
 {
     kb *k = g->k;
-    const kb_val per_segment = kb_cast(k, gen_value(g, "per_segment"), TY_U32);
+    const kb_val per_segment = kb_cast(k, gen_value(g, VAL_PER_SEGMENT), TY_U32);
     const kb_val tile = kb_add(k, kb_mul(k, t->strip, per_segment), index);
     const kb_val at = kb_add(k, kb_cast(k, kb_mul(k, tile, m->width), TY_I32), kb_rem(k, kb_tid(k), m->width));
     return (struct ticket){ at, epoch };
@@ -69,7 +69,7 @@ static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *
 {
     kb *k = g->k;
     const int n = per_thread(g), rows = m->groups * n;
-    const kb_val strips = kb_cast(k, gen_value(g, "strips"), TY_U32), segments = gen_value(g, "segments");
+    const kb_val strips = kb_cast(k, gen_value(g, VAL_STRIPS), TY_U32), segments = gen_value(g, VAL_SEGMENTS);
     t->index = kb_name(kb_div(k, ticket, strips), "index"); /* once per tile */
     t->strip = kb_name(kb_sub(k, ticket, kb_mul(k, t->index, strips)), "strip");
     const kb_val number = column_of(g, m, t->strip, kb_rem(k, kb_tid(k), m->width));
@@ -281,7 +281,7 @@ static void round_of(struct gen *g, const struct shared *m, struct way *w, kb_va
 static void rounds(struct gen *g, const struct shared *m, kb_val word)
 {
     kb *k = g->k;
-    const kb_val tiles = kb_cast(k, gen_value(g, "tickets"), TY_U32);
+    const kb_val tiles = kb_cast(k, gen_value(g, VAL_TICKETS), TY_U32);
     LET(epoch, kb_cast(k, kb_shr(k, word, 32), TY_U32));
     struct way w = { .next = kb_var_new(k, kb_cast(k, word, TY_U32), "next"),
                      .last = kb_var_new(k, kb_imm(k, TY_U32, 0), "last"),
@@ -300,7 +300,7 @@ static void rounds(struct gen *g, const struct shared *m, kb_val word)
         kb_set(k, w.cur.total, kb_get(k, w.new.total));
         kb_set(k, w.there, kb_true(k));
     }
-    tickets_used_up(g, kb_get(k, w.last), epoch, gen_value(g, "tickets"));
+    tickets_used_up(g, kb_get(k, w.last), epoch, gen_value(g, VAL_TICKETS));
 }
 
 static void scan_strips(struct gen *g, void *of)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen.c - a kernel's parameters: declared from the argument list of the plan, found again by kind and number. */
+/* gen.c - a kernel's parameters: declared from the argument list of the plan, found again by number or identifier. */
 #include "gen.h"
 
 #include "llvmgen/builder/kb_target.h"
 #include "lower/results.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* Arrays of structures are addressed by bytes. */
 static enum ty element_type(const struct prog_array *a)
@@ -21,17 +18,6 @@ static int natural_alignment(const struct prog_array *a)
     for (int f = 0; f < a->nfields; f++)
         align = ty_bytes(a->field[f].type) > align ? ty_bytes(a->field[f].type) : align;
     return align;
-}
-
-static enum ty buffer_type(const struct gen *g, const char *name)
-{
-    if (!strncmp(name, "partial", 7)) {
-        int f = 0;
-        for (const char *c = name + 7; *c; c++)
-            f = 10 * f + (*c - '0');
-        return g->field[f];
-    }
-    return TY_U32;
 }
 
 static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_EVICT_FIRST] ? KB_STREAM : 0; }
@@ -61,7 +47,7 @@ static void declare(struct gen *g, int i)
         array = &p->output[a->index].array;
         g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array), stream_flag(g), a->name);
         break;
-    case ARG_BUFFER: g->pointer[i] = kb_param_ptr(g->k, buffer_type(g, a->name), 16, 0, a->name); break;
+    case ARG_BUFFER: g->pointer[i] = kb_param_ptr(g->k, TY_U32, 16, 0, a->name); break;
     case ARG_PARAM:
     case ARG_VALUE: g->value[i] = kb_param(g->k, a->type, a->name); break;
     }
@@ -90,51 +76,46 @@ void gen_wait_for_predecessor(struct gen *g)
 
 bool gen_end(struct gen *g) { return kb_kernel_end(g->k); }
 
-static int find(const struct gen *g, enum prog_arg_kind kind, int index, const char *name)
+static int find(const struct gen *g, enum prog_arg_kind kind, int id)
 {
-    int nth = 0;
-    for (int i = 0; i < g->kernel->nargs; i++) {
-        const struct prog_arg *a = &g->kernel->arg[i];
-        if (a->kind != kind && !(kind == ARG_INPUT && a->kind == ARG_FED) &&
-            !(kind == ARG_OUTPUT && a->kind == ARG_NEXT))
-            continue;
-        if (name ? !strcmp(a->name, name) && nth >= index : kind == ARG_VALUE ? nth == index : a->index == index)
+    for (int i = 0; i < g->kernel->nargs; i++)
+        if (g->kernel->arg[i].kind == kind && g->kernel->arg[i].id == id)
             return i;
-        nth++;
-    }
-    kb_misuse(g->k, "kernel has no argument '%s' (%d)", name ? name : "?", index);
+    kb_misuse(g->k, "kernel has no %s %d", kind == ARG_VALUE ? "value" : "buffer", id);
     return 0;
 }
 
-kb_ptr gen_input(const struct gen *g, int i) { return g->pointer[find(g, ARG_INPUT, i, NULL)]; }
-kb_ptr gen_output(const struct gen *g, int i) { return g->pointer[find(g, ARG_OUTPUT, i, NULL)]; }
-kb_val gen_param(const struct gen *g, int i) { return g->value[find(g, ARG_PARAM, i, NULL)]; }
-/* The sizes are the first values of every kernel.  Sums over few terms are written out. */
+/* Every kernel begins with these arguments, in this order: plan_kernel(). */
+kb_ptr gen_input(const struct gen *g, int i) { return g->pointer[i]; }
+kb_ptr gen_output(const struct gen *g, int i) { return g->pointer[g->p->ninputs + i]; }
+kb_val gen_param(const struct gen *g, int i) { return g->value[g->p->ninputs + g->p->noutputs + i]; }
+/* Sums over few terms are written out. */
 kb_val gen_size(const struct gen *g, int i)
 {
     const struct dimension *d = &g->p->size[i];
-    return g->p->sums && d->min == d->max ? kb_imm(g->k, TY_I64, d->min) : g->value[find(g, ARG_VALUE, i, NULL)];
-}
-kb_val gen_value(const struct gen *g, const char *name)
-{
-    return g->value[find(g, ARG_VALUE, g->p->nsizes + g->p->njoined, name)];
+    return g->p->sums && d->min == d->max ? kb_imm(g->k, TY_I64, d->min) : gen_param(g, g->p->nparams + i);
 }
 
-kb_ptr gen_buffer(const struct gen *g, const char *name, enum ty type)
+kb_val gen_value(const struct gen *g, enum kernel_value id) { return g->value[find(g, ARG_VALUE, id)]; }
+
+static kb_ptr buffer(const struct gen *g, int arg, enum ty type)
 {
-    kb_ptr b = g->pointer[find(g, ARG_BUFFER, 0, name)];
+    kb_ptr b = g->pointer[arg];
     b.ty = type;
     return b;
 }
 
+kb_ptr gen_buffer(const struct gen *g, enum kernel_buffer id, enum ty type)
+{
+    return buffer(g, find(g, ARG_BUFFER, id), type);
+}
+
 kb_arr gen_partials(const struct gen *g)
 {
+    const int first = find(g, ARG_BUFFER, BUF_PARTIAL);
     kb_arr a = { .n = g->nfields };
-    for (int f = 0; f < g->nfields; f++) {
-        char name[sizeof "partial" + 10];
-        snprintf(name, sizeof name, "partial%d", f);
-        a.e[f] = gen_buffer(g, name, g->field[f]);
-    }
+    for (int f = 0; f < g->nfields; f++)
+        a.e[f] = buffer(g, first + f, g->field[f]);
     return a;
 }
 

@@ -37,8 +37,8 @@ kb_ptr gen_input(const struct gen *g, int i);
 kb_ptr gen_output(const struct gen *g, int i);
 kb_val gen_param(const struct gen *g, int i);
 kb_val gen_size(const struct gen *g, int i);
-kb_val gen_value(const struct gen *g, const char *name); /* ARG_VALUE by name, not a size */
-kb_ptr gen_buffer(const struct gen *g, const char *name, enum ty type);
+kb_val gen_value(const struct gen *g, enum kernel_value id);
+kb_ptr gen_buffer(const struct gen *g, enum kernel_buffer id, enum ty type);
 kb_arr gen_partials(const struct gen *g); /* buffers partial0 …, one per field of the state */
 int gen_tunable(const struct gen *g, enum tunable_id t);
 kb_val gen_extent(struct gen *g, const struct prog_dim *d); /* i64 */

@@ -46,5 +46,5 @@ kb_val last_to_finish(struct gen *g, const struct count *c)
 
 kb_val last_of_group(struct gen *g, kb_val group, kb_val blocks)
 {
-    return last_to_finish(g, &(struct count){ gen_buffer(g, "counter", TY_U32), group, blocks, .launch = NULL });
+    return last_to_finish(g, &(struct count){ gen_buffer(g, BUF_COUNTER, TY_U32), group, blocks, .launch = NULL });
 }

@@ -76,7 +76,7 @@ static void open_at(struct gen *g, struct segment *s, kb_val number, const kb_va
         s->element = index[0];
     } else {
         const bool trailing = segments_trailing(g->p);
-        const kb_val length = gen_value(g, "length");
+        const kb_val length = gen_value(g, VAL_LENGTH);
         s->element = trailing ? kb_mul(k, number, length) : space_linear(g, index);
         s->first = trailing ? s->element : kb_imm(k, TY_I64, 0);
         s->last = kb_add(k, s->first, length);

@@ -12,7 +12,7 @@
 #include "llvmgen/shared/gen.h"
 
 struct tickets {
-    const char *buffer;
+    enum kernel_buffer buffer;
     int bits; /* of the word that count tickets; at most 32 */
 };
 

@@ -23,7 +23,7 @@ enum { STATE_WORDS_MAX = 2 * KB_TUP_MAX };
 
 /* ---- tickets of tiles -------------------------------------------------------------------------------------------- */
 
-const struct tickets tile_tickets = { "states", 32 }, word_tickets = { "words", 32 /* for any grid */ };
+const struct tickets tile_tickets = { BUF_STATES, 32 }, word_tickets = { BUF_WORDS, 32 /* for any grid */ };
 
 /* The word of a ticket that thread 0 takes.  tiles: the last ticket of so many begins the next epoch; or NULL. */
 static kb_val take_for_all(struct gen *g, kb_ptr slot, const kb_val *tiles)
@@ -120,19 +120,19 @@ static kb_tup state_unpack(struct gen *g, const kb_val *word)
 
 struct place place_at(struct gen *g, kb_val at, kb_val apart)
 {
-    return (struct place){ gen_buffer(g, "states", TY_U64), LAUNCH_LINE_BYTES / 8, at, apart };
+    return (struct place){ gen_buffer(g, BUF_STATES, TY_U64), LAUNCH_LINE_BYTES / 8, at, apart };
 }
 
 struct place place_of_tile(struct gen *g, kb_val tile)
 {
-    return place_at(g, tile, kb_cast(g->k, gen_value(g, "tiles"), TY_I64));
+    return place_at(g, tile, kb_cast(g->k, gen_value(g, VAL_TILES), TY_I64));
 }
 
 struct place place_in_slot(struct gen *g, int spare, kb_val slot)
 {
     kb *k = g->k;
     const kb_val first = kb_mul(k, kb_cast(k, slot, TY_I64), spare + words_of(g, NULL));
-    const kb_ptr words = kb_advance(k, gen_buffer(g, "words", TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
+    const kb_ptr words = kb_advance(k, gen_buffer(g, BUF_WORDS, TY_U64), kb_add(k, first, LAUNCH_LINE_BYTES / 8));
     return (struct place){ words, 0, kb_imm(k, TY_I64, spare), kb_imm(k, TY_I64, 1) };
 }
 

@@ -61,7 +61,7 @@ static void box_origin(struct sweep *s)
         const int threads = stencil_threads(g->c, rank, d), points = stencil_points(g->c, rank, d);
         kb_val b = box, t = thread;
         if (d > 0) {
-            const kb_val boxes = u32(k, kb_max(k, gen_value(g, d == 1 ? "boxes1" : "boxes2"), 1));
+            const kb_val boxes = u32(k, kb_max(k, gen_value(g, d == 1 ? VAL_BOXES1 : VAL_BOXES2), 1));
             b = kb_rem(k, box, boxes);
             box = kb_div(k, box, boxes);
             t = kb_and(k, thread, threads - 1);

@@ -360,7 +360,7 @@ static void chunk(struct stream *st)
 {
     struct gen *g = st->s->g;
     kb *k = g->k;
-    const kb_val length = gen_value(g, "places"), extent = st->extent[0];
+    const kb_val length = gen_value(g, VAL_PLACES), extent = st->extent[0];
     st->begin = kb_name(kb_mul(k, st->s->box[0], length), "begin");
     kb_val end = kb_min(k, kb_add(k, st->begin, length), extent);
     for (int d = 1; d < g->p->rank; d++)

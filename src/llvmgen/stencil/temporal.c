@@ -416,7 +416,7 @@ static void rows_of_warp(struct strip *s)
     struct gen *g = s->g;
     kb *k = g->k;
     LET(number, kb_add(k, kb_mul(k, kb_block(k), kb_threads(k) / KB_WARP), s->warp));
-    const kb_val strips = gen_value(g, "strips"), rows = gen_value(g, "rows");
+    const kb_val strips = gen_value(g, VAL_STRIPS), rows = gen_value(g, VAL_ROWS);
     const kb_val away = place_columns(s, kb_rem(k, number, strips));
     s->from = kb_mul(k, kb_div(k, number, strips), rows);
     s->to = kb_min(k, kb_add(k, s->from, rows), s->planes);
@@ -431,8 +431,9 @@ static void planes_of_block(struct strip *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
-    const kb_val strips = gen_value(g, "strips"), rows = gen_value(g, "rows"), planes = kb_cast(k, s->planes, TY_I64);
-    LET(all, kb_mul(k, gen_value(g, "tiles"), planes));
+    const kb_val strips = gen_value(g, VAL_STRIPS), rows = gen_value(g, VAL_ROWS),
+                 planes = kb_cast(k, s->planes, TY_I64);
+    LET(all, kb_mul(k, gen_value(g, VAL_TILES), planes));
     LET(begin, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), rows));
     LET(end, kb_min(k, kb_add(k, begin, rows), all));
     LET(tiles, kb_cast(k, kb_div(k, kb_add(k, end, kb_sub(k, planes, 1)), planes), TY_I32));

@@ -185,9 +185,7 @@ void reduce_bins_global_plan(struct planner *pl, const struct strategy *row)
 /* A kernel that goes over the bins. */
 static struct formula table_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
 {
-    struct prog_kernel *k = plan_kernel(pl, c, suffix);
-    k->threads = TABLE_THREADS;
-    plan_problem_args(pl, k);
+    plan_kernel(pl, c, suffix)->threads = TABLE_THREADS;
     return f_max(1, f_min(f_cdiv(segments_count(pl->plan->problem), TABLE_THREADS), TABLE_GRID_MAX));
 }
 
@@ -207,11 +205,11 @@ bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, b
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *add = reduce_kernel(pl, c, "");
     if (!(c->strategy->tunables & WITH_LANES) && shared && bins_columns(p)) {
-        plan_value_arg(add, "columns", TY_I32, segments_inner(p));
-        plan_value_arg(add, "rows", TY_I64, f_mul(segments_length(p), f_ge(segments_inner(p), 1)));
+        plan_value_arg(add, VAL_COLUMNS, TY_I32, segments_inner(p));
+        plan_value_arg(add, VAL_ROWS, TY_I64, f_mul(segments_length(p), f_ge(segments_inner(p), 1)));
     }
     if (bins_placed(p)) {
-        plan_value_arg(add, "bins", TY_I64, segments_count(p));
+        plan_value_arg(add, VAL_BINS, TY_I64, segments_count(p));
         plan_launch(pl, c, BINS_ADD, grid(p, c, true));
         return reduce_check_tunables(pl, c);
     }
@@ -219,8 +217,8 @@ bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, b
     if (!shared)
         table_kernel(pl, c, "clear");
     for (int i = 0; i < c->code.nkernels; i++)
-        plan_value_arg(&c->code.kernel[i], "bins", TY_I64, segments_count(p));
-    plan_buffer_arg(pl, c, "table", shared ? REGION_CONTROL : REGION_SCRATCH, table);
+        plan_value_arg(&c->code.kernel[i], VAL_BINS, TY_I64, segments_count(p));
+    plan_buffer_arg(pl, c, 0, BUF_TABLE, shared ? REGION_CONTROL : REGION_SCRATCH, table);
     if (!shared)
         plan_launch(pl, c, BINS_CLEAR, over);
     plan_launch(pl, c, BINS_ADD, grid(p, c, shared));

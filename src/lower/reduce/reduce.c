@@ -326,19 +326,18 @@ struct prog_kernel *reduce_kernel(struct planner *pl, struct plan_case *c, const
     const struct problem *p = pl->plan->problem;
     const int vector = c->tunable[TN_VECTOR];
     struct prog_kernel *k = plan_kernel(pl, c, suffix);
-    plan_problem_args(pl, k);
     const struct formula count = access_count(p);
     const bool shifted = c->aligned && state_determinism(p) == DET_ANY;
     const struct formula head = shifted ? access_head(p, vector) : f_const(0);
-    plan_value_arg(k, "count", TY_I64, count);
+    plan_value_arg(k, VAL_COUNT, TY_I64, count);
     if (!state_commutative(p)) {
         /* Windows begin at a boundary, `lead` places before the first element. */
-        plan_value_arg(k, "lead", TY_I32, head.n == 1 ? head : f_mod(f_sub(vector, head), vector));
+        plan_value_arg(k, VAL_LEAD, TY_I32, head.n == 1 ? head : f_mod(f_sub(vector, head), vector));
         return k;
     }
     const struct formula body = head.n == 1 ? count : f_sub(count, head);
-    plan_value_arg(k, "head", TY_I32, head);
-    plan_value_arg(k, "vectors", TY_I64, vector == 1 ? body : f_div(body, vector));
+    plan_value_arg(k, VAL_HEAD, TY_I32, head);
+    plan_value_arg(k, VAL_VECTORS, TY_I64, vector == 1 ? body : f_div(body, vector));
     return k;
 }
 

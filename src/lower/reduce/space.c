@@ -128,7 +128,7 @@ static bool launch_grid(struct planner *pl, struct plan_case *c, struct formula 
 /* What every block leaves, or every cluster. */
 static void partials_args(struct planner *pl, struct plan_case *c, struct formula blocks)
 {
-    plan_partials_arg(pl, c, clusters(c) ? f_div(blocks, c->tunable[TN_CLUSTER]) : blocks, 1);
+    plan_partials_arg(pl, c, 0, clusters(c) ? f_div(blocks, c->tunable[TN_CLUSTER]) : blocks, 1);
 }
 
 /* ---- reduce.atomic ----------------------------------------------------------------------------------------------- */
@@ -144,8 +144,8 @@ void reduce_atomic_plan(struct planner *pl, const struct strategy *row) { reduce
 bool reduce_atomic_build(struct planner *pl, struct plan_case *c)
 {
     reduce_kernel(pl, c, "");
-    plan_buffer_arg(pl, c, "counter", REGION_CONTROL, f_const(4));
-    plan_buffer_arg(pl, c, "accumulator", REGION_CONTROL, f_const((int64_t)8 * pl->plan->problem->nreductions));
+    plan_buffer_arg(pl, c, 0, BUF_COUNTER, REGION_CONTROL, f_const(4));
+    plan_buffer_arg(pl, c, 0, BUF_ACCUMULATOR, REGION_CONTROL, f_const((int64_t)8 * pl->plan->problem->nreductions));
     return launch_grid(pl, c, reduce_grid(pl, c));
 }
 
@@ -160,7 +160,7 @@ bool reduce_two_kernel_build(struct planner *pl, struct plan_case *c)
     static const char *const suffix[] = { "totals", "finish" };
     const struct formula blocks = reduce_grid(pl, c);
     for (int i = 0; i < 2; i++)
-        plan_value_arg(reduce_kernel(pl, c, suffix[i]), "blocks", TY_I32, blocks);
+        plan_value_arg(reduce_kernel(pl, c, suffix[i]), VAL_BLOCKS, TY_I32, blocks);
     partials_args(pl, c, blocks);
     const bool fine = launch_grid(pl, c, blocks);
     plan_launch(pl, c, 1, f_const(1));
@@ -177,7 +177,7 @@ bool reduce_last_block_build(struct planner *pl, struct plan_case *c)
 {
     const struct formula blocks = reduce_grid(pl, c);
     reduce_kernel(pl, c, "");
-    plan_buffer_arg(pl, c, "counter", REGION_CONTROL, f_const(4));
+    plan_buffer_arg(pl, c, 0, BUF_COUNTER, REGION_CONTROL, f_const(4));
     partials_args(pl, c, blocks);
     return launch_grid(pl, c, blocks);
 }

@@ -138,7 +138,7 @@ void scan_resident_plan(struct planner *pl, const struct strategy *row)
 void scan_control_args(struct planner *pl, struct plan_case *c, struct formula tiles)
 {
     const struct formula words = f_mul(tiles, 8 * state_words(pl->plan->problem, NULL));
-    plan_buffer_arg(pl, c, "states", REGION_CONTROL, f_add(words, LAUNCH_LINE_BYTES));
+    plan_buffer_arg(pl, c, 0, BUF_STATES, REGION_CONTROL, f_add(words, LAUNCH_LINE_BYTES));
 }
 
 static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)

@@ -414,11 +414,11 @@ bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
     k->threads = all_threads(c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS],
                              c->tunable[TN_LOOKBACK_WARPS]);
     if (p->flags >= 0)
-        plan_value_arg(k, "flags_aligned", TY_I32, f_eq(f_mod(f_misalign(f_pointer(p->flags)), UNIT), 0));
+        plan_value_arg(k, VAL_FLAGS_ALIGNED, TY_I32, f_eq(f_mod(f_misalign(f_pointer(p->flags)), UNIT), 0));
     const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
     const int window = 32 * scan_ahead_each(p);
     if (scan_few_columns(p)) {
-        plan_value_arg(k, "across", TY_I32, f_div(segments_inner(p), c->tunable[TN_VECTOR]));
+        plan_value_arg(k, VAL_ACROSS, TY_I32, f_div(segments_inner(p), c->tunable[TN_VECTOR]));
         scan_control_args(pl, c, f_mul(tiles, segments_inner(p)));
     } else {
         scan_control_args(pl, c, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));

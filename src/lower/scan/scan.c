@@ -416,9 +416,8 @@ struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const c
 {
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = plan_kernel(pl, c, suffix);
-    plan_problem_args(pl, k);
-    plan_value_arg(k, "length", TY_I64, scan_length(p));
-    plan_value_arg(k, "segments", TY_I64, scan_segments(p));
+    plan_value_arg(k, VAL_LENGTH, TY_I64, scan_length(p));
+    plan_value_arg(k, VAL_SEGMENTS, TY_I64, scan_segments(p));
     return k;
 }
 
@@ -426,8 +425,8 @@ struct formula scan_tile_args(struct planner *pl, struct plan_case *c, struct pr
 {
     const struct formula count = segments_elements(pl->plan->problem);
     const struct formula tiles = f_cdiv(count, scan_tile_elements(c));
-    plan_value_arg(k, "count", TY_I64, count);
-    plan_value_arg(k, "tiles", TY_I32, tiles);
+    plan_value_arg(k, VAL_COUNT, TY_I64, count);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
     return tiles;
 }
 
@@ -448,9 +447,9 @@ struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struc
     if (!scan_keeps(p))
         return scan_tile_args(pl, c, k);
     const struct formula tiles = scan_row_tiles(p, c);
-    plan_value_arg(k, "count", TY_I64, access_count(p));
-    plan_value_arg(k, "per_segment", TY_I32, tiles_of_row(p, c));
-    plan_value_arg(k, "tiles", TY_I32, tiles);
+    plan_value_arg(k, VAL_COUNT, TY_I64, access_count(p));
+    plan_value_arg(k, VAL_PER_SEGMENT, TY_I32, tiles_of_row(p, c));
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
     return tiles;
 }
 

@@ -32,9 +32,9 @@ bool scan_three_pass_build(struct planner *pl, struct plan_case *c)
     struct formula tiles = { 0 };
     for (int i = 0; i < 3; i++)
         tiles = scan_tile_args(pl, c, scan_kernel(pl, c, suffix[i]));
-    plan_partials_arg(pl, c, tiles, 1);
+    plan_partials_arg(pl, c, 0, tiles, 1);
     if (scan_keeps(p) || p->flags >= 0)
-        plan_buffer_arg(pl, c, "cuts", REGION_SCRATCH, f_mul(tiles, 4));
+        plan_buffer_arg(pl, c, 0, BUF_CUTS, REGION_SCRATCH, f_mul(tiles, 4));
     plan_launch(pl, c, 0, tiles);
     plan_launch(pl, c, 1, f_min(tiles, 1));
     plan_launch(pl, c, 2, f_max(tiles, 1));

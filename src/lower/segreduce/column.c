@@ -154,8 +154,8 @@ static struct formula several_blocks(struct planner *pl, struct plan_case *c, st
     const struct formula fill = f_mul(plan_sms(p), c->tunable[TN_BLOCKS_PER_SM]);
     const struct formula wanted = f_min(f_max(f_div(fill, f_max(groups, 1)), 1), SEG_PARTS_MAX);
     const struct formula blocks = f_mul(groups, segreduce_parts(k, segments_length(p), wanted, round, round));
-    plan_buffer_arg(pl, c, "counter", REGION_CONTROL, f_mul(groups, 4));
-    plan_partials_arg(pl, c, blocks, width);
+    plan_buffer_arg(pl, c, 0, BUF_COUNTER, REGION_CONTROL, f_mul(groups, 4));
+    plan_partials_arg(pl, c, 0, blocks, width);
     return blocks;
 }
 
@@ -167,8 +167,8 @@ bool segreduce_column_build(struct planner *pl, struct plan_case *c)
     const struct formula all = vectors(p, c->tunable[TN_VECTOR]);
     const struct formula groups = f_cdiv(all, c->tunable[TN_THREADS] / c->tunable[TN_ROWS]);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
-    plan_value_arg(k, "vectors", TY_I64, all);
-    plan_value_arg(k, "vectors_across", TY_I64, f_div(segments_inner(p), c->tunable[TN_VECTOR]));
+    plan_value_arg(k, VAL_VECTORS, TY_I64, all);
+    plan_value_arg(k, VAL_VECTORS_ACROSS, TY_I64, f_div(segments_inner(p), c->tunable[TN_VECTOR]));
     plan_launch(pl, c, 0, c->tunable[TN_ROWS] == 1 ? groups : several_blocks(pl, c, k, groups));
     return true;
 }

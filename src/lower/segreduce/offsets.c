@@ -92,12 +92,12 @@ static void add_kernels(struct planner *pl, struct plan_case *c, struct formula 
         const char *suffix = i ? "carry" : "";
         struct prog_kernel *k =
             c->tunable[TN_COPY_STAGES] ? segreduce_kernel(pl, c, suffix) : segreduce_team_kernel(pl, c, suffix);
-        plan_value_arg(k, "share", TY_I64, i || !c->tunable[TN_COPY_STAGES] ? span : f_div(span, warps));
-        plan_value_arg(k, "shares", TY_I64, spans);
+        plan_value_arg(k, VAL_SHARE, TY_I64, i || !c->tunable[TN_COPY_STAGES] ? span : f_div(span, warps));
+        plan_value_arg(k, VAL_SHARES, TY_I64, spans);
         plan_launch(pl, c, i, f_mul(any, i ? second : blocks));
     }
-    plan_buffer_arg(pl, c, "carry", REGION_SCRATCH, f_mul(spans, 8 * words));
-    plan_partials_arg(pl, c, spans, 2);
+    plan_buffer_arg(pl, c, 0, BUF_CARRY, REGION_SCRATCH, f_mul(spans, 8 * words));
+    plan_partials_arg(pl, c, 0, spans, 2);
 }
 
 /* Warps of all blocks: where segments are long, a share is looked up in no time, and a quarter more of them is better

@@ -122,10 +122,9 @@ struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, co
 {
     const struct problem *p = pl->plan->problem;
     struct prog_kernel *k = plan_kernel(pl, c, suffix);
-    plan_problem_args(pl, k);
-    plan_value_arg(k, "segments", TY_I64, segments_count(p));
+    plan_value_arg(k, VAL_SEGMENTS, TY_I64, segments_count(p));
     if (p->offsets < 0)
-        plan_value_arg(k, "length", TY_I64, segments_length(p));
+        plan_value_arg(k, VAL_LENGTH, TY_I64, segments_length(p));
     return k;
 }
 
@@ -136,7 +135,7 @@ struct prog_kernel *segreduce_team_kernel(struct planner *pl, struct plan_case *
     const struct formula positions = segreduce_runs(p) ? access_count(p) : segments_length(p);
     const int vector = c->tunable[TN_VECTOR];
     struct prog_kernel *k = segreduce_kernel(pl, c, suffix);
-    plan_value_arg(k, "vector_end", TY_I64, vector == 1 ? positions : f_mul(f_div(positions, vector), vector));
+    plan_value_arg(k, VAL_VECTOR_END, TY_I64, vector == 1 ? positions : f_mul(f_div(positions, vector), vector));
     return k;
 }
 
@@ -151,7 +150,7 @@ struct formula segreduce_parts(struct prog_kernel *k, struct formula length, str
     const struct formula even = f_mul(f_cdiv(f_cdiv(length, wanted), step), step);
     const struct formula chunk = f_max(even, least);
     const struct formula parts = f_max(f_cdiv(length, chunk), 1);
-    plan_value_arg(k, "parts", TY_I32, parts);
-    plan_value_arg(k, "chunk", TY_I64, chunk);
+    plan_value_arg(k, VAL_PARTS, TY_I32, parts);
+    plan_value_arg(k, VAL_CHUNK, TY_I64, chunk);
     return parts;
 }

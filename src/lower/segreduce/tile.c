@@ -131,8 +131,8 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
         pl->plan->device.shared_per_block)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
-    plan_value_arg(k, "per_tile", TY_I32, per_tile);
-    plan_value_arg(k, "tiles", TY_I64, tiles);
+    plan_value_arg(k, VAL_PER_TILE, TY_I32, per_tile);
+    plan_value_arg(k, VAL_TILES, TY_I64, tiles);
     plan_launch(pl, c, 0, f_min(f_cdiv(tiles, warps), f_mul(plan_sms(p), c->tunable[TN_BLOCKS_PER_SM])));
     return true;
 }

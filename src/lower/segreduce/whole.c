@@ -140,12 +140,12 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
 /* The launch's number; finished parts and a total of each tile; the queue. */
 static void add_buffers(struct planner *pl, struct plan_case *c, struct formula tiles)
 {
-    plan_buffer_arg(pl, c, "launch", REGION_CONTROL, f_const(8));
-    plan_buffer_arg(pl, c, "count", REGION_CONTROL, f_mul(tiles, 8));
-    plan_partials_arg(pl, c, tiles, 1);
+    plan_buffer_arg(pl, c, 0, BUF_LAUNCH, REGION_CONTROL, f_const(8));
+    plan_buffer_arg(pl, c, 0, BUF_COUNT, REGION_CONTROL, f_mul(tiles, 8));
+    plan_partials_arg(pl, c, 0, tiles, 1);
     if (c->tunable[TN_QUEUE]) {
-        plan_buffer_arg(pl, c, "queue", REGION_CONTROL, f_const(2 * SEGMENTS_QUEUE_WORDS * 8));
-        plan_buffer_arg(pl, c, "parts", REGION_SCRATCH, f_mul(tiles, 8));
+        plan_buffer_arg(pl, c, 0, BUF_QUEUE, REGION_CONTROL, f_const(2 * SEGMENTS_QUEUE_WORDS * 8));
+        plan_buffer_arg(pl, c, 0, BUF_PARTS, REGION_SCRATCH, f_mul(tiles, 8));
     }
 }
 
@@ -185,12 +185,12 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     const struct formula helping = queue ? f_min(f_cdiv(segments, each), all) : f_const(0);
     const struct formula pace = f_div(f_mul(f_mul(segments, tile), (int64_t)1 << SEGMENTS_PACE_BITS), n);
     struct prog_kernel *k = segreduce_team_kernel(pl, c, "");
-    plan_value_arg(k, "tile", TY_I64, tile);
-    plan_value_arg(k, "tiles", TY_I32, tiles);
-    plan_value_arg(k, "pace", TY_I64, pace);
-    plan_value_arg(k, "stay", TY_I32, f_add(small, 1));
-    plan_value_arg(k, "watching", TY_I32, watching);
-    plan_value_arg(k, "helping", TY_I32, helping);
+    plan_value_arg(k, VAL_TILE, TY_I64, tile);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
+    plan_value_arg(k, VAL_PACE, TY_I64, pace);
+    plan_value_arg(k, VAL_STAY, TY_I32, f_add(small, 1));
+    plan_value_arg(k, VAL_WATCHING, TY_I32, watching);
+    plan_value_arg(k, VAL_HELPING, TY_I32, helping);
     add_buffers(pl, c, tiles);
     const struct formula any = f_ge(segments, 1);
     plan_launch(pl, c, 0, f_mul(any, f_add(watching, f_cdiv(segments, each))));

@@ -32,8 +32,8 @@ bool segscan_lookback_build(struct planner *pl, struct plan_case *c)
     const struct formula room = f_add(scan_length(p), segscan_lost(p, c->tunable[TN_VECTOR]));
     const struct formula per_segment = f_cdiv(room, scan_tile_elements(c));
     const struct formula tiles = f_mul(scan_segments(p), per_segment);
-    plan_value_arg(k, "per_segment", TY_I32, per_segment);
-    plan_value_arg(k, "tiles", TY_I32, tiles);
+    plan_value_arg(k, VAL_PER_SEGMENT, TY_I32, per_segment);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
     scan_control_args(pl, c, tiles);
     const struct formula blocks = f_min(tiles, f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]));
     plan_launch(pl, c, 0, f_max(blocks, 1));
@@ -105,9 +105,9 @@ bool segscan_resident_build(struct planner *pl, struct plan_case *c)
     const struct formula tiles = tiles_across(p, c);
     const int64_t more = scan_tile_elements(c) + 1; /* than a tile */
     const struct formula period = f_min(scan_length(p), more);
-    plan_value_arg(k, "tiles", TY_I32, tiles);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
     if (p->offsets < 0)
-        plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div((int64_t)1 << 32, period), 1));
+        plan_value_arg(k, VAL_RECIPROCAL, TY_I64, f_add(f_div((int64_t)1 << 32, period), 1));
     scan_control_args(pl, c, tiles);
     plan_launch(pl, c, 0, f_max(tiles, 1));
     return segscan_check(pl, c);

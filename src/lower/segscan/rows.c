@@ -236,7 +236,7 @@ bool segscan_check(struct planner *pl, const struct plan_case *c)
 struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
 {
     struct prog_kernel *k = scan_kernel(pl, c, "");
-    plan_value_arg(k, "count", TY_I64, segments_elements(pl->plan->problem));
+    plan_value_arg(k, VAL_COUNT, TY_I64, segments_elements(pl->plan->problem));
     return k;
 }
 
@@ -257,8 +257,8 @@ bool segscan_staged_build(struct planner *pl, struct plan_case *c)
     const int64_t size = scan_tile_elements(c);
     const struct formula rows = f_max(rows_per_tile(p, size, c->tunable[TN_VECTOR]), 1);
     struct prog_kernel *k = segscan_kernel(pl, c);
-    plan_value_arg(k, "rows", TY_I64, rows);
-    plan_value_arg(k, "reciprocal", TY_I64, f_add(f_div((int64_t)1 << 32, scan_length(p)), 1));
+    plan_value_arg(k, VAL_ROWS, TY_I64, rows);
+    plan_value_arg(k, VAL_RECIPROCAL, TY_I64, f_add(f_div((int64_t)1 << 32, scan_length(p)), 1));
     plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), rows), 1));
     const struct misfit m[] = { { size > TILE_MAX, "a tile has at most 16384 elements" }, { 0 } };
     return scan_consistent(pl, c, m) && segscan_check(pl, c);

@@ -78,12 +78,12 @@ bool segscan_strips_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = scan_kernel(pl, c, "");
     const int rows = c->tunable[TN_ROWS], threads = c->tunable[TN_THREADS];
     const struct formula each = f_cdiv(scan_length(p), rows_of(c)), across = strips(p, c), tiles = f_mul(across, each);
-    plan_value_arg(k, "count", TY_I64, access_count(p));
-    plan_value_arg(k, "strips", TY_I32, across);
-    plan_value_arg(k, "per_segment", TY_I32, each);
-    plan_value_arg(k, "tickets", TY_I32, tiles);
+    plan_value_arg(k, VAL_COUNT, TY_I64, access_count(p));
+    plan_value_arg(k, VAL_STRIPS, TY_I32, across);
+    plan_value_arg(k, VAL_PER_SEGMENT, TY_I32, each);
+    plan_value_arg(k, VAL_TICKETS, TY_I32, tiles);
     const struct formula states = f_mul(tiles, threads / rows);
-    plan_value_arg(k, "tiles", TY_I32, states); /* states of columns, for look-back */
+    plan_value_arg(k, VAL_TILES, TY_I32, states); /* states of columns, for look-back */
     scan_control_args(pl, c, states);
     const struct formula blocks = f_min(tiles, f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]));
     plan_launch(pl, c, 0, f_max(blocks, 1));

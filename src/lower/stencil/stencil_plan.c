@@ -163,16 +163,13 @@ static struct formula chunks(const struct problem *p, const struct plan_case *c,
     const struct formula waves = f_add(1, f_mul(3, idle));
     const struct formula parts = f_max(f_div(f_mul(waves, resident), tiles), 1);
     const struct formula places = f_max(f_cdiv(stencil_extent(p, 0), parts), 8 * (r.hi[0] - r.lo[0]));
-    plan_value_arg(k, "places", TY_I64, places);
+    plan_value_arg(k, VAL_PLACES, TY_I64, places);
     return f_cdiv(stencil_extent(p, 0), places);
 }
 
-void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buffer)
+void stencil_step_args(const struct problem *p, struct prog_kernel *k, const int *buffer)
 {
-    const struct problem *p = pl->plan->problem;
-    const int first = k->nargs;
-    plan_problem_args(pl, k);
-    for (int i = first; i < k->nargs; i++) {
+    for (int i = 0; i < k->nargs; i++) {
         struct prog_arg *a = (struct prog_arg *)&k->arg[i];
         const int f = a->kind == ARG_INPUT    ? stencil_feeds(p, a->index)
                       : a->kind == ARG_OUTPUT ? stencil_fed(p, a->index)
@@ -197,22 +194,6 @@ void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer)
     }
 }
 
-/* The counter and partials by which the last block to finish combines the others. */
-static void finish_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k, struct formula blocks)
-{
-    enum ty type[STATE_FIELDS_MAX];
-    const int fields = state_fields(pl->plan->problem, type);
-    plan_arg(k, (struct prog_arg){ .kind = ARG_BUFFER,
-                                   .name = "counter",
-                                   .index = plan_buffer(pl, c, "counter", REGION_CONTROL, f_const(4)) });
-    for (int f = 0; f < fields; f++) {
-        const char *name = arena_printf(&pl->s->arena, "partial%d", f);
-        const struct formula bytes = f_mul(blocks, ty_bytes(type[f]));
-        plan_arg(k, (struct prog_arg){
-                        .kind = ARG_BUFFER, .name = name, .index = plan_buffer(pl, c, name, REGION_SCRATCH, bytes) });
-    }
-}
-
 /* How often a role's kernel runs. */
 static struct formula times(const struct problem *p, enum stencil_role role)
 {
@@ -227,25 +208,26 @@ void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role
 {
     static const char *const suffix[] = { [STENCIL_STEP] = "", [STENCIL_LAST] = "last", [STENCIL_COPY] = "copy" };
     const struct problem *p = pl->plan->problem;
+    const int kernel = c->code.nkernels;
     struct prog_kernel *k = plan_kernel(pl, c, suffix[role]);
     struct formula blocks = grid(p, c, role);
     if (p->iterated && role != STENCIL_COPY)
-        stencil_step_args(pl, k, buffer);
-    else
-        plan_problem_args(pl, k);
+        stencil_step_args(p, k, buffer);
     for (int d = 1; d < p->rank; d++)
-        plan_value_arg(k, d == 1 ? "boxes1" : "boxes2", TY_I32, boxes(p, c, d));
+        plan_value_arg(k, d == 1 ? VAL_BOXES1 : VAL_BOXES2, TY_I32, boxes(p, c, d));
     if (role != STENCIL_COPY && stencil_streams(c)) {
-        blocks = chunks(p, c, k, c->code.nkernels - 1);
+        blocks = chunks(p, c, k, kernel);
         for (int d = 1; d < p->rank; d++)
             blocks = f_mul(blocks, boxes(p, c, d));
         blocks = role == STENCIL_LAST ? f_max(1, blocks) : blocks;
     }
-    if (role == STENCIL_LAST)
-        finish_args(pl, c, k, blocks);
+    if (role == STENCIL_LAST) { /* by these the last block to finish combines the others */
+        plan_buffer_arg(pl, c, kernel, BUF_COUNTER, REGION_CONTROL, f_const(4));
+        plan_partials_arg(pl, c, kernel, blocks, 1);
+    }
     if (role == STENCIL_COPY)
         blocks = f_mul(f_eq(stencil_steps(p), 0), blocks);
-    struct prog_step *step = plan_launch(pl, c, c->code.nkernels - 1, blocks);
+    struct prog_step *step = plan_launch(pl, c, kernel, blocks);
     if (p->iterated && role != STENCIL_COPY)
         step->repeat = times;
 }

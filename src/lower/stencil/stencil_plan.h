@@ -35,8 +35,8 @@ void stencil_set_shape(struct plan_case *c, struct shape s);
 
 /* A second array for each fed-back output, needed from two steps on; buffer: per feedback. */
 void stencil_buffers(struct planner *pl, struct plan_case *c, int *buffer);
-/* What the problem has, with fed-back arrays replaced by those of the time step. */
-void stencil_step_args(struct planner *pl, struct prog_kernel *k, const int *buffer);
+/* Fed-back arrays of the problem are replaced by those of the time step. */
+void stencil_step_args(const struct problem *p, struct prog_kernel *k, const int *buffer);
 /* The kernel of windows in a role, and the step that launches it `times` times, if there are time steps. */
 void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role role, const int *buffer,
                       struct formula times);

@@ -219,8 +219,8 @@ static struct formula strip_grid(struct prog_kernel *k, const struct problem *p,
     const struct formula resident = f_mul(f_sms(), f_mul(f_resident(kernel), s->warps));
     const struct formula parts = f_max(f_div(resident, strips), 1);
     const struct formula rows = f_max(f_cdiv(lines, parts), 2 * s->steps * s->reach);
-    plan_value_arg(k, "strips", TY_I32, strips);
-    plan_value_arg(k, "rows", TY_I32, rows);
+    plan_value_arg(k, VAL_STRIPS, TY_I32, strips);
+    plan_value_arg(k, VAL_ROWS, TY_I32, rows);
     return f_cdiv(f_mul(strips, f_cdiv(lines, rows)), s->warps);
 }
 
@@ -231,9 +231,9 @@ static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, 
     const struct formula tiles = f_mul(strips, f_cdiv(extent(p, 1), s->useful_height));
     const struct formula planes = f_mul(tiles, extent(p, 0)), resident = f_max(f_mul(f_sms(), f_resident(kernel)), 1);
     const struct formula rows = f_max(f_cdiv(planes, resident), 2 * s->steps * s->reach);
-    plan_value_arg(k, "strips", TY_I32, strips);
-    plan_value_arg(k, "tiles", TY_I64, tiles);
-    plan_value_arg(k, "rows", TY_I64, rows);
+    plan_value_arg(k, VAL_STRIPS, TY_I32, strips);
+    plan_value_arg(k, VAL_TILES, TY_I64, tiles);
+    plan_value_arg(k, VAL_ROWS, TY_I64, rows);
     return f_cdiv(planes, rows);
 }
 
@@ -260,7 +260,7 @@ static bool strip_kernel(struct planner *pl, struct plan_case *c, const int *buf
     if (too_much(pl, c, &s))
         return false;
     struct prog_kernel *k = plan_kernel(pl, c, arena_printf(&pl->s->arena, "steps%d", s.steps));
-    stencil_step_args(pl, k, buffer);
+    stencil_step_args(p, k, buffer);
     const struct formula grid = (s.height ? tile_grid : strip_grid)(k, p, &s, kernel);
     plan_launch(pl, c, kernel, grid)->repeat = times;
     return true;
