@@ -60,7 +60,7 @@ static int64_t whole_blocks(const struct launch *l, int64_t pieces)
 }
 
 /* Whole blocks from number `from` on. */
-static ptxgen_status run_rows(struct launch *l, enum dist_stage stage, int64_t from, int64_t count, char *states)
+static ptxgen_status run_rows(struct launch *l, enum dist_stage stage, int64_t from, int64_t count, void *states)
 {
     const int64_t ranks = l->d->comm->size, block = l->d->split->block;
     const struct dist_run run = { .args = l->args,
@@ -126,7 +126,7 @@ static ptxgen_status collect(struct launch *l)
     return status;
 }
 
-static ptxgen_status fold(struct launch *l, enum dist_stage stage, int64_t states, char *out)
+static ptxgen_status fold(struct launch *l, enum dist_stage stage, int64_t states, void *out)
 {
     const struct dist_run run = { .args = l->args, .states = states, .states_in = l->room->ordered, .states_out = out };
     return l->d->split->stage[stage].problem ? dist_run_stage(l, stage, &run) : PTXGEN_OK;

@@ -66,18 +66,19 @@ int fake_count(const char *name, int change)
     return fake_result(name);
 }
 
-/* The elements of the first array to the second one, i32; the last params of 8 bytes are their FAKE_CUDA_COPIES dimensions. */
+/* The elements of the first array to the second one, i32; the last params of 8 bytes are their FAKE_CUDA_COPIES dimensions,
+ * and before them the stride of blocks that ranks have in turn: where it is not 0, an element is a block of FAKE_CUDA_BLOCK. */
 static void copy_array(const struct fake_call *c)
 {
     const struct fake_kernel *k = fake.kernel;
     size_t n = 1;
     while (strcmp(k->name, c->kernel) != 0)
         k++;
-    for (int i = k->nparams - 1, rank = atoi(getenv("FAKE_CUDA_COPIES")); i >= 0 && rank > 0; i--)
-        if (k->bytes[i] == 8) {
+    for (int i = k->nparams - 1, rank = atoi(getenv("FAKE_CUDA_COPIES")); i >= 0 && rank >= 0; i--)
+        if (k->bytes[i] == 8 && rank-- > 0)
             n *= (size_t)c->param[i];
-            rank--;
-        }
+        else if (k->bytes[i] == 8 && c->param[i] && getenv("FAKE_CUDA_BLOCK"))
+            n *= (size_t)atoi(getenv("FAKE_CUDA_BLOCK"));
     memcpy((void *)(uintptr_t)c->param[1], (const void *)(uintptr_t)c->param[0], n * sizeof(int32_t));
     if (getenv("FAKE_CUDA_WRONG") && c->context == (const void *)&context_memory[atoi(getenv("FAKE_CUDA_WRONG"))])
         ++*(char *)(uintptr_t)c->param[1];
