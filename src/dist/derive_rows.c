@@ -66,4 +66,5 @@ void derive_as_rows(struct derive *d, struct problem *p)
     p->space[0] = (struct axis){ { d->sp->size, 0 }, false };
     p->space[1].extent = (struct prog_dim){ -1, d->sp->block };
     p->rank++;
+    p->name = arena_printf(d->a, "%s_rows", p->name); /* its kernels have other arguments than those of pieces */
 }
