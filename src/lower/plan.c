@@ -268,14 +268,25 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
     return k;
 }
 
-void plan_value_arg(struct prog_kernel *k, enum kernel_value id, enum ty type, struct formula value)
+const char *argument_name(enum prog_arg_kind kind, int id)
 {
-    static const char *const name[] = {
+    static const char *const value[] = {
 #define X(id, name) [VAL_##id] = name,
         KERNEL_VALUES(X)
 #undef X
     };
-    add_arg(k, (struct prog_arg){ .kind = ARG_VALUE, .id = id, .type = type, .value = value, .name = name[id] });
+    static const char *const buffer[] = {
+#define X(id, name) [BUF_##id] = name,
+        KERNEL_BUFFERS(X)
+#undef X
+    };
+    return kind == ARG_VALUE ? value[id] : buffer[id];
+}
+
+void plan_value_arg(struct prog_kernel *k, enum kernel_value id, enum ty type, struct formula value)
+{
+    const char *name = argument_name(ARG_VALUE, id);
+    add_arg(k, (struct prog_arg){ .kind = ARG_VALUE, .id = id, .type = type, .value = value, .name = name });
 }
 
 int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
@@ -299,12 +310,8 @@ static void buffer_arg(struct planner *pl, struct plan_case *c, int first, struc
 void plan_buffer_arg(struct planner *pl, struct plan_case *c, int first, enum kernel_buffer id, enum prog_region region,
                      struct formula bytes)
 {
-    static const char *const name[] = {
-#define X(id, name) [BUF_##id] = name,
-        KERNEL_BUFFERS(X)
-#undef X
-    };
-    buffer_arg(pl, c, first, (struct prog_arg){ .id = id, .name = name[id] }, region, bytes);
+    const struct prog_arg arg = { .id = id, .name = argument_name(ARG_BUFFER, id) };
+    buffer_arg(pl, c, first, arg, region, bytes);
 }
 
 void plan_partials_arg(struct planner *pl, struct plan_case *c, int first, struct formula slots, int each)

@@ -120,6 +120,7 @@ enum {
     COMBINE_TREE_LEADERS
 };
 
+const char *argument_name(enum prog_arg_kind kind, int id); /* of a value or buffer: arguments.h */
 const char *tunable_name(enum tunable_id t);
 int tunable_least(enum tunable_id t); /* of its range */
 /* Its number, also by an old name; -1: there is none. */

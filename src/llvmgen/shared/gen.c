@@ -81,7 +81,7 @@ static int find(const struct gen *g, enum prog_arg_kind kind, int id)
     for (int i = 0; i < g->kernel->nargs; i++)
         if (g->kernel->arg[i].kind == kind && g->kernel->arg[i].id == id)
             return i;
-    kb_misuse(g->k, "kernel has no %s %d", kind == ARG_VALUE ? "value" : "buffer", id);
+    kb_misuse(g->k, "kernel has no argument '%s'", argument_name(kind, id));
     return 0;
 }
 
