@@ -40,7 +40,7 @@ size_t fake_cuda_python(void) { return offsetof(struct fake_cuda, nnodes); }
 /* Record a call; the place to fill in the rest. */
 struct fake_call *fake_record(const char *name, const void *stream, uint64_t a, uint64_t b)
 {
-    static struct fake_call overflow;
+    static _Thread_local struct fake_call overflow; /* the caller reads it on after the lock */
     struct fake_call *c;
     pthread_mutex_lock(&lock);
     c = fake.ncalls < FAKE_CALLS ? &fake.call[fake.ncalls++] : &overflow;
