@@ -5,71 +5,29 @@
  *
  * A team is some lanes of a warp, a block, or a cluster of blocks, whose totals meet in distributed shared memory.
  * Vector i of thread r is number i * team + r of the row.
- *
- * With `copy_stages` rows come through rings of bulk copies, and a row stays in shared memory until it is mapped:
- *
- *     combine row n;   show the total;   map row n - 1, and start the copy of row n - 1 + stages;   wait for all totals
  */
-#include "llvmgen/shared/bulk_ring.h"
 #include "seg_gen.h"
 
 struct resident {
     struct gen *g;
-    int lanes, items, vector;       /* lanes 0: the block, or the cluster */
-    int cluster;                    /* blocks of a team */
-    kb_val rank;                    /* i32, in the team */
-    kb_val last;                    /* i32: where the last vector of a row begins */
-    kb_val room;                    /* … after the thread's first one; negative: that is none */
-    kb_val at;                      /* i32: where the first one begins; the last one of the row where there is none */
-    kb_arr aggregates, shown;       /* of a block; of a cluster two `shown`, for the row and the one before */
-    kb_var turn;                    /* i32: which of them */
-    struct bulk_ring ring;          /* stages 0: rows are loaded */
-    kb_val begin[SEG_ITEMS_MAX];    /* i32: where the warp's vectors i begin in the row … */
-    kb_val elements[SEG_ITEMS_MAX]; /* … and how many elements they have */
+    int lanes, items, vector; /* lanes 0: the block, or the cluster */
+    int cluster;              /* blocks of a team */
+    kb_val rank;              /* i32, in the team */
+    kb_val last;              /* i32: where the last vector of a row begins */
+    kb_val room;              /* … after the thread's first one; negative: that is none */
+    kb_val at;                /* i32: where the first one begins; the last one of the row where there is none */
+    kb_arr aggregates, shown; /* of a block; of a cluster two `shown`, for the row and the one before */
+    kb_var turn;              /* i32: which of them */
 };
 
 struct row {
     struct segment seg;
     kb_val exists, inside[SEG_ITEMS_MAX]; /* bool */
     struct direct d[SEG_ITEMS_MAX];       /* per element */
-    struct ring_place place;              /* its stage, where rows come through the ring */
 };
 
 static int team_size(const struct resident *r) { return r->lanes ? r->lanes : r->cluster * kb_threads(r->g->k); }
 static int behind_first(const struct resident *r, int i) { return i * team_size(r) * r->vector; }
-
-/* Bytes of a warp's vectors of a direct input in a stage. */
-static int vectors_bytes(const struct resident *r, int input)
-{
-    const struct problem *p = r->g->p;
-    return access_input_direct(p, input) ? KB_WARP * r->vector * p->input[input].array.stride : 0;
-}
-
-static int stage_bytes(const struct resident *r)
-{
-    int bytes = 0;
-    for (int i = 0; i < r->g->p->ninputs; i++)
-        bytes += r->items * vectors_bytes(r, i);
-    return bytes;
-}
-
-/* Vector i, from the row's stage. */
-static void staged_vector(const struct resident *r, const struct row *w, int i, struct direct *d)
-{
-    struct gen *g = r->g;
-    kb *k = g->k;
-    for (int in = 0, byte = 0, slot = 0; in < g->p->ninputs; byte += r->items * vectors_bytes(r, in++)) {
-        if (!access_input_direct(g->p, in))
-            continue;
-        const struct prog_array *a = &g->p->input[in].array;
-        kb_val x[GEN_VECTOR_MAX];
-        kb_load_n(k, ring_stage(&r->ring, w->place, byte + i * vectors_bytes(r, in), a->field[0].type),
-                  kb_mul(k, kb_lane(k), r->vector), r->vector, r->vector * a->stride, x);
-        for (int j = 0; j < r->vector; j++)
-            d[j].v[slot] = x[j];
-        slot++;
-    }
-}
 
 /* Vector i, or zeros; of the first one, any. */
 static void vector_load(const struct resident *r, struct row *w, int i)
@@ -78,7 +36,7 @@ static void vector_load(const struct resident *r, struct row *w, int i)
     kb *k = g->k;
     const int fields = direct_fields(g);
     struct direct *d = &w->d[i * r->vector];
-    if (i == 0 && !r->ring.stages) { /* where addresses are made that the other vectors share */
+    if (i == 0) { /* where addresses are made that the other vectors share */
         direct_load(g, w->seg.first, r->at, 0, r->vector, g->c->aligned, d);
         return;
     }
@@ -86,10 +44,7 @@ static void vector_load(const struct resident *r, struct row *w, int i)
     for (int j = 0; j < r->vector * fields; j++)
         x[j] = kb_var_new(k, kb_imm(k, direct_type(g, j % fields), 0), "x");
     kb_if(k, w->inside[i]) {
-        if (r->ring.stages)
-            staged_vector(r, w, i, d);
-        else
-            direct_load(g, w->seg.first, r->at, behind_first(r, i), r->vector, g->c->aligned, d);
+        direct_load(g, w->seg.first, r->at, behind_first(r, i), r->vector, g->c->aligned, d);
         for (int j = 0; j < r->vector * fields; j++)
             kb_set(k, x[j], d[j / fields].v[j % fields]);
     }
@@ -187,78 +142,44 @@ static kb_tup row_combine(const struct resident *r, struct row *w)
     return padded ? state_combine_many(g, all, n) : kb_get(k, some.x);
 }
 
-/* Threads of the team that have an element: the first ones. */
-static kb_val valid_threads(const struct resident *r)
-{
-    kb *k = r->g->k;
-    return kb_min(k, kb_add(k, kb_div(k, r->last, r->vector), 1), team_size(r));
-}
-
-/* Where the blocks of the cluster show the totals of a row, by turns. */
-static kb_arr shown_at(const struct resident *r, kb_val turn)
-{
-    kb_arr shown = r->shown;
-    for (int f = 0; f < shown.n; f++)
-        shown.e[f] = kb_advance(r->g->k, shown.e[f], turn);
-    return shown;
-}
-
-/* The total of the block's threads, of which the first `valid` ones have one, in thread 0. */
+/* The total of the block of which `valid` threads have one, in all its threads. */
 static kb_tup total_of_block(const struct resident *r, kb_tup x, kb_val valid)
-{
-    return block_reduce(r->g, x, r->g->padded ? valid_all() : valid_first(valid), r->aggregates);
-}
-
-static void thread0_shows(const struct resident *r, kb_arr shown, kb_tup total)
-{
-    kb *k = r->g->k;
-    kb_if(k, kb_thread0(k)) {
-        kb_store(k, shown, 0, total);
-    }
-}
-
-/* The team shows the totals of its blocks, of which the first `valid` threads have one; where is the result.  A block of
- * a cluster writes where it wrote two rows ago: all have read that, as they have met since. */
-static kb_arr show_total(const struct resident *r, kb_tup x, kb_val valid)
-{
-    kb *k = r->g->k;
-    const int threads = kb_threads(k);
-    if (r->cluster == 1) {
-        thread0_shows(r, r->shown, total_of_block(r, x, valid));
-        kb_barrier(k);
-        return r->shown;
-    }
-    const kb_val own = kb_sub(k, valid, kb_mul(k, kb_cluster_rank(k), threads));
-    x = total_of_block(r, x, kb_max(k, kb_min(k, own, threads), 1));
-    LET(turn, kb_get(k, r->turn));
-    const kb_arr shown = shown_at(r, turn);
-    thread0_shows(r, shown, x);
-    kb_set(k, r->turn, kb_xor(k, turn, 1));
-    kb_cluster_arrive(k);
-    return shown;
-}
-
-/* Where the team has shown the totals of the row before. */
-static kb_arr shown_before(const struct resident *r)
-{
-    kb *k = r->g->k;
-    return r->cluster > 1 ? shown_at(r, kb_xor(k, kb_get(k, r->turn), 1)) : r->shown;
-}
-
-/* The total of what is shown, in all threads of the team.  Every warp reads the totals of a cluster's blocks, one per
- * lane. */
-static kb_tup shown_total(const struct resident *r, kb_arr shown, kb_val valid)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    if (r->cluster == 1)
-        return kb_load(k, shown, 0);
+    x = block_reduce(g, x, g->padded ? valid_all() : valid_first(valid), r->aggregates);
+    kb_if(k, kb_thread0(k)) {
+        kb_store(k, r->shown, 0, x);
+    }
+    kb_barrier(k);
+    return kb_load(k, r->shown, 0);
+}
+
+/* The total of the cluster of which `valid` threads have one, in all its threads: every block shows its own, and every
+ * warp reads all of them, one per lane.  A block writes where it wrote two rows ago: all have read that, as they have
+ * met since. */
+static kb_tup total_of_cluster(const struct resident *r, kb_tup x, kb_val valid)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const int threads = kb_threads(k);
+    const kb_val own = kb_sub(k, valid, kb_mul(k, kb_cluster_rank(k), threads));
+    x = block_reduce(g, x, g->padded ? valid_all() : valid_first(kb_max(k, kb_min(k, own, threads), 1)), r->aggregates);
+    LET(turn, kb_get(k, r->turn));
+    kb_arr shown = r->shown;
+    for (int f = 0; f < shown.n; f++)
+        shown.e[f] = kb_advance(k, shown.e[f], turn);
+    kb_if(k, kb_thread0(k)) {
+        kb_store(k, shown, 0, x);
+    }
+    kb_set(k, r->turn, kb_xor(k, turn, 1));
+    kb_cluster_arrive(k);
     kb_cluster_wait(k);
     const kb_val rank = kb_min(k, kb_lane(k), r->cluster - 1); /* lanes after the last block repeat it */
     for (int f = 0; f < shown.n; f++)
         shown.e[f] = kb_cluster_map(k, shown.e[f], rank);
-    const kb_val blocks = kb_div(k, kb_add(k, valid, kb_threads(k) - 1), kb_threads(k));
-    const kb_tup x = warp_reduce(g, kb_load(k, shown, 0), r->cluster, g->padded ? valid_all() : valid_first(blocks));
+    const kb_val blocks = kb_div(k, kb_add(k, valid, threads - 1), threads);
+    x = warp_reduce(g, kb_load(k, shown, 0), r->cluster, g->padded ? valid_all() : valid_first(blocks));
     return kb_shfl_idx(k, x, 0);
 }
 
@@ -267,13 +188,13 @@ static kb_tup row_results(const struct resident *r, kb_tup x)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const kb_val valid = valid_threads(r);
+    const kb_val vectors = kb_add(k, kb_div(k, r->last, r->vector), 1), valid = kb_min(k, vectors, team_size(r));
     if (r->lanes) {
         const kb_val before = kb_sub(k, kb_lane(k), r->rank);
         const struct valid_items f = g->padded ? valid_all() : valid_first(kb_add(k, before, valid));
         x = kb_shfl_idx(k, warp_reduce(g, x, r->lanes, f), before);
     } else {
-        x = shown_total(r, show_total(r, x, valid), valid);
+        x = r->cluster > 1 ? total_of_cluster(r, x, valid) : total_of_block(r, x, valid);
     }
     return state_results(g, x, kb_false(k));
 }
@@ -293,29 +214,20 @@ static void row_map(const struct resident *r, struct row *w, const kb_tup *resul
     }
 }
 
-static void row_enter(const struct resident *r, struct row *w, kb_val number)
-{
-    segment_at(r->g, &w->seg, number);
-    segment_enter(r->g, &w->seg);
-    row_load(r, w);
-}
-
-static void total_store(const struct resident *r, kb_val exists, const kb_tup *results)
-{
-    kb *k = r->g->k;
-    if (!problem_writes(r->g->p, AT_TOTAL))
-        return;
-    kb_if(k, kb_and(k, exists, kb_eq(k, r->rank, 0))) {
-        state_store(r->g, results);
-    }
-}
-
 static void take_row(const struct resident *r, kb_val number, kb_val exists)
 {
+    struct gen *g = r->g;
+    kb *k = g->k;
     struct row w = { .exists = exists };
-    row_enter(r, &w, number);
+    segment_at(g, &w.seg, number);
+    segment_enter(g, &w.seg);
+    row_load(r, &w);
     const kb_tup results = row_results(r, row_combine(r, &w));
-    total_store(r, exists, &results);
+    if (problem_writes(g->p, AT_TOTAL)) {
+        kb_if(k, kb_and(k, exists, kb_eq(k, r->rank, 0))) {
+            state_store(g, &results);
+        }
+    }
     row_map(r, &w, &results);
 }
 
@@ -332,86 +244,6 @@ static void lanes_take_rows(const struct resident *r)
     kb_for(k, number, first, segments, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), teams)) {
         LET(mine, kb_add(k, number, before));
         take_row(r, kb_min(k, mine, kb_sub(k, segments, 1)), kb_lt(k, mine, segments));
-    }
-}
-
-/* ---- rows through rings ------------------------------------------------------------------------------------------ */
-
-/* Lane 0 starts the copies of the warp's part of row `number`, if there is such a row. */
-static void row_copy(const struct resident *r, kb_val number, struct ring_place to)
-{
-    struct gen *g = r->g;
-    kb *k = g->k;
-    kb_if(k, kb_and(k, kb_lane0(k), kb_lt(k, number, gen_value(g, VAL_SEGMENTS)))) {
-        struct segment seg;
-        segment_at(g, &seg, number);
-        segment_enter(g, &seg);
-        kb_val all = kb_imm(k, TY_I32, 0);
-        for (int in = 0; in < g->p->ninputs; in++)
-            for (int i = 0; i < r->items && access_input_direct(g->p, in); i++)
-                all = kb_add(k, all, kb_mul(k, r->elements[i], g->p->input[in].array.stride));
-        ring_announce(&r->ring, to, all);
-        for (int in = 0, byte = 0; in < g->p->ninputs; byte += r->items * vectors_bytes(r, in++))
-            for (int i = 0; i < r->items && access_input_direct(g->p, in); i++) {
-                kb_if(k, kb_gt(k, r->elements[i], 0)) {
-                    const kb_val at = kb_add(k, seg.first, kb_cast(k, r->begin[i], TY_I64));
-                    ring_copy(&r->ring, to, byte + i * vectors_bytes(r, in), kb_advance(k, gen_input(g, in), at),
-                              kb_mul(k, r->elements[i], g->p->input[in].array.stride));
-                }
-            }
-    }
-}
-
-/* Where the warp's vectors i begin in a row, and how many elements of the row they have. */
-static void warp_parts(struct resident *r)
-{
-    kb *k = r->g->k;
-    const kb_val length = kb_add(k, r->last, r->vector), first = kb_mul(k, kb_sub(k, r->rank, kb_lane(k)), r->vector);
-    for (int i = 0; i < r->items; i++) {
-        r->begin[i] = kb_add(k, first, behind_first(r, i));
-        r->elements[i] = kb_max(k, kb_min(k, kb_sub(k, length, r->begin[i]), KB_WARP * r->vector), 0);
-    }
-}
-
-/* Rows from `first` on, each `step` after the one before. */
-static void rows_through_ring(struct resident *r, kb_val first, kb_val step)
-{
-    struct gen *g = r->g;
-    kb *k = g->k;
-    const kb_val segments = gen_value(g, VAL_SEGMENTS);
-    warp_parts(r);
-    r->ring = bulk_ring_warp(k, gen_tunable(g, TN_COPY_STAGES), stage_bytes(r));
-    const struct ring_place ahead = ring_start(&r->ring);
-    struct row now = { .exists = kb_true(k), .place = ring_start(&r->ring) }, before = now;
-    before.place = ring_start(&r->ring);
-    const kb_tvar results = kb_var_t(k, state_zero(g), "results");
-    for (int i = 0; i < r->ring.stages; i++) {
-        row_copy(r, kb_add(k, first, kb_mul(k, step, i)), ahead);
-        ring_advance(&r->ring, ahead);
-    }
-    kb_for(k, number, first, kb_add(k, segments, step), step) { /* the last turn has the row before alone */
-        LET(has, kb_lt(k, number, segments));
-        LET(last, kb_sub(k, number, step));
-        kb_if(k, has) {
-            ring_await(&r->ring, now.place);
-            row_enter(r, &now, number);
-            show_total(r, row_combine(r, &now), valid_threads(r));
-            ring_advance(&r->ring, now.place);
-        }
-        kb_if(k, kb_gt(k, number, first)) {
-            row_enter(r, &before, last);
-            ring_release(&r->ring);
-            row_copy(r, kb_add(k, last, kb_mul(k, step, r->ring.stages)), before.place);
-            ring_advance(&r->ring, before.place);
-            segment_enter(g, &before.seg); /* the copy has entered its own */
-            const kb_tup known = kb_get(k, results);
-            total_store(r, before.exists, &known);
-            row_map(r, &before, &known);
-        }
-        kb_if(k, has) {
-            const kb_tup total = shown_total(r, shown_before(r), valid_threads(r));
-            kb_set(k, results, state_results(g, total, kb_false(k)));
-        }
     }
 }
 
@@ -440,12 +272,8 @@ void emit_segreduce_resident(struct gen *g)
         r.turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
     const kb_val team = kb_cast(k, kb_div(k, kb_block(k), r.cluster), TY_I64);
     const kb_val teams = kb_cast(k, kb_div(k, kb_blocks(k), r.cluster), TY_I64);
-    if (gen_tunable(g, TN_COPY_STAGES)) {
-        rows_through_ring(&r, team, teams);
-    } else {
-        kb_for(k, number, team, gen_value(g, VAL_SEGMENTS), teams) {
-            take_row(&r, number, kb_true(k));
-        }
+    kb_for(k, number, team, gen_value(g, VAL_SEGMENTS), teams) {
+        take_row(&r, number, kb_true(k));
     }
     if (r.cluster > 1) { /* no block leaves while others read what it shows */
         kb_cluster_arrive(k);

@@ -9,7 +9,6 @@
 
 #include "lower/work.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static const struct shape {
@@ -116,13 +115,6 @@ static struct formula guard_of(const struct planner *pl, const struct plan_case 
     return guard;
 }
 
-/* Bytes that a block's rings take, with a barrier for each stage. */
-static int64_t ring_bytes(const struct problem *p, const struct plan_case *c)
-{
-    const int threads = c->tunable[TN_THREADS], elements = threads * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
-    return c->tunable[TN_COPY_STAGES] * (segreduce_staged_bytes(p, elements, 0) + threads / SEG_WARP * 8);
-}
-
 static void add_case(struct planner *pl, const struct strategy *row, const struct shape *s, const char *name,
                      bool vectors, int64_t *most)
 {
@@ -130,7 +122,6 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     struct plan_case *c = shape_case(pl, row, s, name, vectors);
     bool never;
     c->code.guard = guard_of(pl, c, &never);
-    never |= ring_bytes(plan->problem, c) > plan->device.shared_per_block && !plan_overrides(pl, TN_THREADS);
     if (never || capacity(c) <= *most || c->aligned != vectors) {
         memset(c, 0, sizeof *c);
         plan->ncases--;
@@ -155,13 +146,11 @@ static int narrowest(const struct problem *p)
  * clusters: 165/169/184/217 us, read twice 239/238/249/252; bf16 in rows of 262144 197, read twice 182.  Without results
  * per element a row is not kept, and lanes of a warp alone gain: cross-entropy of 2^26 f32 in rows of 128/1024 takes
  * 95/91 us by these and 186/99 by segreduce.subwarp, in rows of 4096 by a block 108 and 88. */
-static bool possible(const struct planner *pl, const struct shape *s, bool vectors)
+static bool possible(const struct planner *pl, const struct shape *s)
 {
     const struct problem *p = pl->plan->problem;
     const bool keeps = problem_writes(p, AT_RESULT);
     const int cluster = plan_setting(pl, TN_CLUSTER, s->cluster), lanes = plan_setting(pl, TN_LANES, s->lanes);
-    if (plan_setting(pl, TN_COPY_STAGES, 0) && (!vectors || (lanes && !plan_overrides(pl, TN_LANES))))
-        return false; /* pinned: rings are for vectors of blocks */
     if (cluster <= 1)
         return keeps || lanes;
     if (plan_setting(pl, TN_CLUSTER, 0)) /* pinned: check_clusters() says what does not go with the cluster */
@@ -177,54 +166,11 @@ void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t vectors = 0, elements = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (state_determinism(pl->plan->problem) == DET_ANY && possible(pl, &shapes[i], true))
+        if (state_determinism(pl->plan->problem) == DET_ANY && possible(pl, &shapes[i]))
             add_case(pl, row, &shapes[i], shapes[i].name, true, &vectors);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (shapes[i].elements && possible(pl, &shapes[i], false))
+        if (shapes[i].elements && possible(pl, &shapes[i]))
             add_case(pl, row, &shapes[i], shapes[i].elements, false, &elements);
-}
-
-/* Bulk copies move 16 bytes and multiples, from such boundaries. */
-static bool bulk_aligned(const struct problem *p, const struct plan_case *c)
-{
-    bool ok = c->aligned;
-    for (int i = 0; i < p->ninputs; i++)
-        if (access_input_direct(p, i))
-            ok &= c->tunable[TN_VECTOR] * p->input[i].array.stride % 16 == 0 && !*p->input[i].array.field[0].name;
-    return ok;
-}
-
-static bool check_ring(struct planner *pl, const struct plan_case *c)
-{
-    const struct problem *p = pl->plan->problem;
-    const struct device *d = &pl->plan->device;
-    if (!c->tunable[TN_COPY_STAGES])
-        return true;
-    if (d->sm < 90)
-        return segreduce_contradiction(pl, c, "bulk copies need sm_90");
-    if (c->tunable[TN_LANES] || !problem_writes(p, AT_RESULT))
-        return segreduce_contradiction(pl, c,
-                                       "rings of bulk copies are for blocks and clusters that keep a row for "
-                                       "outputs with the results");
-    if (c->tunable[TN_COPY_STAGES] < 2)
-        return segreduce_contradiction(pl, c, "a row is mapped while the next one is combined: two stages at least");
-    if (!bulk_aligned(p, c))
-        return segreduce_contradiction(pl, c, "bulk copies take vectors of 16 bytes of aligned arrays of scalars");
-    return ring_bytes(p, c) <= d->shared_per_block ||
-           segreduce_contradiction(pl, c,
-                                   arena_printf(&pl->s->arena,
-                                                "the rings take %" PRId64 " bytes of shared memory; a block of "
-                                                "%s has at most %d",
-                                                ring_bytes(p, c), d->arch, d->shared_per_block));
-}
-
-/* Teams that are resident at once. Clusters lie in one part of the device each: 132 multiprocessors of an H200 hold 32
- * clusters of 4 blocks and 15 of 8. */
-static struct formula resident_teams(const struct problem *p, int cluster)
-{
-    const int lost = cluster == 8 ? 12 : cluster == 4 ? 4 : 0;
-    const struct formula usable = f_sub(plan_sms(p), f_div(f_mul(plan_sms(p), f_const(lost)), f_const(132)));
-    return f_max(f_div(f_mul(usable, f_resident(0)), f_const(cluster)), f_const(1));
 }
 
 static bool check_clusters(struct planner *pl, const struct plan_case *c)
@@ -248,11 +194,9 @@ bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
     const int lanes = c->tunable[TN_LANES], cluster = cluster_of(c);
     c->maps = problem_writes(p, AT_RESULT);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
-    struct formula teams = lanes ? f_cdiv(segments_count(p), c->tunable[TN_THREADS] / lanes) : segments_count(p);
+    const struct formula teams = lanes ? f_cdiv(segments_count(p), c->tunable[TN_THREADS] / lanes) : segments_count(p);
     k->cluster = cluster > 1 ? cluster : 0;
     const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS; /* see check_clusters() */
-    if (c->tunable[TN_COPY_STAGES]) /* blocks stay, and each takes rows that lie apart */
-        teams = f_min(teams, resident_teams(p, cluster));
     plan_launch(pl, c, 0, cluster > 1 ? f_mul(f_min(teams, bound), cluster) : segreduce_bounded(c, teams));
-    return segreduce_check_tunables(pl, c) && check_clusters(pl, c) && check_ring(pl, c);
+    return segreduce_check_tunables(pl, c) && check_clusters(pl, c);
 }
