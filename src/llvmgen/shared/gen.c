@@ -22,12 +22,19 @@ static int natural_alignment(const struct prog_array *a)
 
 static unsigned stream_flag(const struct gen *g) { return g->c->tunable[TN_EVICT_FIRST] ? KB_STREAM : 0; }
 
+/* Elements that many points share, and those at computed places, are read again: they stay in the first-level cache. */
+static bool read_again(const struct gen *g, int input)
+{
+    const struct input *in = &g->p->input[input];
+    return in->placed || in->summed || (in->role == ROLE_ELEMENT && !access_input_direct(g->p, input));
+}
+
 /* Without element outputs nothing that a kernel reads is written while it runs; after a dependency wait the
  * loads must not be hoisted, so they stay ordinary there. */
-static unsigned input_flags(const struct gen *g, const struct input *in)
+static unsigned input_flags(const struct gen *g, int input)
 {
     const bool writes = problem_writes(g->p, AT_POINT) || problem_writes(g->p, AT_RESULT);
-    return (in->summed ? 0 : stream_flag(g)) | (writes || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
+    return (read_again(g, input) ? 0 : stream_flag(g)) | (writes || g->c->tunable[TN_PDL] ? 0 : KB_INVARIANT);
 }
 
 static void declare(struct gen *g, int i)
@@ -39,8 +46,8 @@ static void declare(struct gen *g, int i)
     case ARG_FED:
     case ARG_INPUT:
         array = &p->input[a->index].array;
-        g->pointer[i] = kb_param_ptr(g->k, element_type(array), natural_alignment(array),
-                                     input_flags(g, &p->input[a->index]), a->name);
+        g->pointer[i] =
+            kb_param_ptr(g->k, element_type(array), natural_alignment(array), input_flags(g, a->index), a->name);
         break;
     case ARG_NEXT:
     case ARG_OUTPUT:

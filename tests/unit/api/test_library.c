@@ -74,6 +74,34 @@ static char *compile(const struct source *source)
     return both;
 }
 
+/* ---- what leaves the caches first -------------------------------------------------------------------------------- */
+
+/* Loads with the hint, of a spec without times: of arrays whose elements one point reads, and of others. */
+Test(library, what_is_read_again_stays_in_the_cache)
+{
+    static const struct {
+        struct source source;
+        bool hinted;
+    } row[] = {
+        { { "once", "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\n", "sm_90" }, true },
+        { { "shared",
+            "kind: reduce\ninputs: {p: 'f32[k]', q: 'f32[n]'}\nspace: [k, n]\nmap: abs(p - q)\noperator: add\n"
+            "outputs: {s: f32}\n",
+            "sm_90" },
+          false },
+        { { "placed",
+            "kind: reduce\ninputs: {x: 'f32[n]'}\nmap: x * at(x, index(n) / 2)\noperator: add\noutputs: {s: f32}\n",
+            "sm_90" },
+          false },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char *ptx = compile(&row[i].source);
+        cr_assert_not_null(ptx, "%s", row[i].source.name);
+        cr_expect_eq(strstr(ptx, "L1::no_allocate") != NULL, row[i].hinted, "%s", row[i].source.name);
+        free(ptx);
+    }
+}
+
 /* ---- blocks of memory that are in use ------------------------------------------------------------------------------
  * Counted here, in front of glibc's allocator, because its own statistics call blocks used that it keeps for the next
  * caller. AddressSanitizer, which is such a front itself, can be asked. */
