@@ -12,7 +12,7 @@
 #define KERNEL_VALUES(X)                                                                                               \
     /* several families */                                                                                             \
     X(SEGMENTS, "segments") X(LENGTH, "length") X(COUNT, "count") X(TILES, "tiles") X(ROWS, "rows")                    \
-    X(STRIPS, "strips")                                                                                                \
+    X(STRIPS, "strips") X(RECIPROCAL1, "reciprocal1") X(RECIPROCAL2, "reciprocal2")                                                                                                \
     /* reduce */                                                                                                       \
     X(HEAD, "head") X(LEAD, "lead") X(VECTORS, "vectors") X(BLOCKS, "blocks") X(COLUMNS, "columns") X(BINS, "bins")    \
     X(ELEMENTS, "elements")                                                                                            \
@@ -24,7 +24,7 @@
     X(PER_SEGMENT, "per_segment") X(TICKETS, "tickets") X(RECIPROCAL, "reciprocal") X(ACROSS, "across")                \
     X(FLAGS_ALIGNED, "flags_aligned")                                                                                  \
     /* stencil */                                                                                                      \
-    X(PLACES, "places") X(BOXES1, "boxes1") X(BOXES2, "boxes2")
+    X(PLACES, "places") X(BOXES1, "boxes1") X(BOXES2, "boxes2") X(LANES_X, "lanes_x") X(LANES_Y, "lanes_y")
 
 /* Workspace. */
 #define KERNEL_BUFFERS(X)                                                                                              \

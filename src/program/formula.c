@@ -46,6 +46,16 @@ static int64_t quotient_up(int64_t a, int64_t b)
     return quotient(a, b) + (r != 0 && (r < 0) == (b < 0));
 }
 
+/* The least power of two that is not below the quotient, and at least 1. */
+static int64_t power(int64_t a, int64_t b)
+{
+    const int64_t least = quotient_up(a, b), most = INT64_C(1) << 62;
+    int64_t p = 1;
+    while (p < least && p < most)
+        p *= 2;
+    return p;
+}
+
 static inline __attribute__((always_inline)) int64_t binary(enum formula_op op, int64_t a, int64_t b)
 {
     switch (op) {
@@ -55,6 +65,7 @@ static inline __attribute__((always_inline)) int64_t binary(enum formula_op op, 
     case FO_DIV: return quotient(a, b);
     case FO_MOD: return rest(a, b);
     case FO_CDIV: return quotient_up(a, b);
+    case FO_POW2: return power(a, b);
     case FO_MIN: return a < b ? a : b;
     case FO_MAX: return a > b ? a : b;
     case FO_LT: return a < b;

@@ -31,6 +31,7 @@ enum { FORMULA_MAX = 128, FORMULA_STACK = 16 };
     X(DIV,      "/",       2, "")                                                   \
     X(MOD,      "%",       2, "")                                                   \
     X(CDIV,     "cdiv",    2, "quotient rounded up")                                \
+    X(POW2,     "pow2",    2, "least power of two not below the quotient, at least 1") \
     X(MIN,      "min",     2, "")                                                   \
     X(MAX,      "max",     2, "")                                                   \
     X(LT,       "<",       2, "")                                                   \
@@ -102,6 +103,7 @@ __attribute__((always_inline)) static inline struct formula f_itself(struct form
 #define f_div(a, b)        f_bin(FO_DIV, F_(a), F_(b))
 #define f_mod(a, b)        f_bin(FO_MOD, F_(a), F_(b))
 #define f_cdiv(a, b)       f_bin(FO_CDIV, F_(a), F_(b))
+#define f_pow2(a, b)       f_bin(FO_POW2, F_(a), F_(b))
 #define f_min(a, b)        f_bin(FO_MIN, F_(a), F_(b))
 #define f_max(a, b)        f_bin(FO_MAX, F_(a), F_(b))
 #define f_le(a, b)         f_bin(FO_LE, F_(a), F_(b))

@@ -70,8 +70,8 @@ static const char *c_operator(enum formula_op op)
 static const char *c_function(enum formula_op op)
 {
     static const char *const functions[FO_COUNT] = {
-        [FO_ADD] = "add", [FO_SUB] = "sub",   [FO_MUL] = "mul", [FO_DIV] = "div",
-        [FO_MOD] = "mod", [FO_CDIV] = "cdiv", [FO_MIN] = "min", [FO_MAX] = "max",
+        [FO_ADD] = "add",   [FO_SUB] = "sub", [FO_MUL] = "mul", [FO_DIV] = "div",   [FO_MOD] = "mod",
+        [FO_CDIV] = "cdiv", [FO_MIN] = "min", [FO_MAX] = "max", [FO_POW2] = "pow2",
     };
     return functions[op];
 }

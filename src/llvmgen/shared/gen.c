@@ -83,11 +83,19 @@ void gen_wait_for_predecessor(struct gen *g)
 
 bool gen_end(struct gen *g) { return kb_kernel_end(g->k); }
 
-static int find(const struct gen *g, enum prog_arg_kind kind, int id)
+static int place(const struct gen *g, enum prog_arg_kind kind, int id)
 {
     for (int i = 0; i < g->kernel->nargs; i++)
         if (g->kernel->arg[i].kind == kind && g->kernel->arg[i].id == id)
             return i;
+    return -1;
+}
+
+static int find(const struct gen *g, enum prog_arg_kind kind, int id)
+{
+    const int i = place(g, kind, id);
+    if (i >= 0)
+        return i;
     kb_misuse(g->k, "kernel has no argument '%s'", argument_name(kind, id));
     return 0;
 }
@@ -104,6 +112,7 @@ kb_val gen_size(const struct gen *g, int i)
 }
 
 kb_val gen_value(const struct gen *g, enum kernel_value id) { return g->value[find(g, ARG_VALUE, id)]; }
+bool gen_has_value(const struct gen *g, enum kernel_value id) { return place(g, ARG_VALUE, id) >= 0; }
 
 static kb_ptr buffer(const struct gen *g, int arg, enum ty type)
 {

@@ -38,6 +38,7 @@ kb_ptr gen_output(const struct gen *g, int i);
 kb_val gen_param(const struct gen *g, int i);
 kb_val gen_size(const struct gen *g, int i);
 kb_val gen_value(const struct gen *g, enum kernel_value id);
+bool gen_has_value(const struct gen *g, enum kernel_value id);
 kb_ptr gen_buffer(const struct gen *g, enum kernel_buffer id, enum ty type);
 kb_arr gen_partials(const struct gen *g); /* buffers partial0 …, one per field of the state */
 int gen_tunable(const struct gen *g, enum tunable_id t);

@@ -50,26 +50,60 @@ static void skew_origin(struct sweep *s)
     s->origin[last] = kb_sub(k, s->origin[last], kb_cast(k, phase, TY_I64));
 }
 
+enum { THREADS_MAX = 1024 };
+
+/* n / power, i32, of a power of two that a launch chooses. */
+static kb_val over_power(kb *k, kb_val n, kb_val power)
+{
+    return kb_shr(k, n, kb_cast(k, kb_popcount(k, kb_sub(k, power, 1)), TY_I32));
+}
+
+/* The place of thread number *rest along an axis that is not the outermost one, i32, which leaves the number along the
+ * axes outside; *threads: of the block along the axis, which a launch chooses where the array may be narrow. */
+static kb_val place_along(struct gen *g, int axis, kb_val *rest, kb_val *threads)
+{
+    kb *k = g->k;
+    const int rank = g->p->rank, usual = stencil_threads(g->c, rank, axis);
+    const kb_val number = *rest;
+    *threads = kb_imm(k, TY_I32, usual);
+    if (gen_has_value(g, VAL_LANES_X)) {
+        *threads = gen_value(g, axis == rank - 1 ? VAL_LANES_X : VAL_LANES_Y);
+        *threads = kb_and(k, *threads, 2 * THREADS_MAX - 1); /* says that places are small and positive */
+        *rest = over_power(k, number, *threads);
+        return kb_and(k, number, kb_sub(k, *threads, 1));
+    }
+    *rest = kb_div(k, number, usual);
+    return usual & (usual - 1) ? kb_rem(k, number, usual) : kb_and(k, number, usual - 1);
+}
+
+/* Threads of the block along the outermost axis. */
+static kb_val threads_outside(struct gen *g, kb_val inner)
+{
+    const int usual = stencil_threads(g->c, g->p->rank, 0);
+    return gen_has_value(g, VAL_LANES_X) ? over_power(g->k, kb_imm(g->k, TY_I32, kb_threads(g->k)), inner)
+                                         : kb_imm(g->k, TY_I32, usual);
+}
+
 /* Boxes in row-major order over the blocks, windows in row-major order over the threads of a block. */
 static void box_origin(struct sweep *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const int rank = g->p->rank;
-    kb_val box = u32(k, kb_block(k)), thread = kb_tid(k);
+    kb_val box = u32(k, kb_block(k)), thread = kb_tid(k), inner = kb_imm(k, TY_I32, 1);
     for (int d = rank - 1; d >= 0; d--) {
-        const int threads = stencil_threads(g->c, rank, d), points = stencil_points(g->c, rank, d);
-        kb_val b = box, t = thread;
+        const int points = stencil_points(g->c, rank, d);
+        kb_val b = box, t = thread, threads;
         if (d > 0) {
             const kb_val boxes = u32(k, kb_max(k, gen_value(g, d == 1 ? VAL_BOXES1 : VAL_BOXES2), 1));
             b = kb_rem(k, box, boxes);
             box = kb_div(k, box, boxes);
-            t = kb_and(k, thread, threads - 1);
-            if (threads & (threads - 1))
-                t = kb_rem(k, thread, threads);
-            thread = kb_div(k, thread, threads);
+            t = place_along(g, d, &thread, &threads);
+            inner = kb_mul(k, inner, threads);
+        } else {
+            threads = threads_outside(g, inner);
         }
-        const kb_val first = kb_mul(k, kb_cast(k, b, TY_I64), threads * points);
+        const kb_val first = kb_mul(k, kb_cast(k, b, TY_I64), kb_cast(k, kb_mul(k, threads, points), TY_I64));
         s->box[d] = first;
         s->origin[d] = kb_add(k, first, kb_cast(k, kb_mul(k, t, points), TY_I64));
     }

@@ -68,11 +68,23 @@ struct formula stencil_steps(const struct problem *p)
 
 struct formula stencil_extent(const struct problem *p, int axis) { return access_extent(p, &p->space[axis].extent); }
 
-static void global_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard)
+void stencil_keep_wide(const struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int last = p->rank - 1, least = stencil_threads(c, p->rank, last) * stencil_points(c, p->rank, last) / 2;
+    int64_t lo, hi;
+    plan_extent_range(pl, &p->space[last].extent, &lo, &hi);
+    if (p->rank > 1 && lo <= least)
+        c->code.guard = f_and(c->code.guard, f_lt(least, stencil_extent(p, last)));
+}
+
+static struct plan_case *global_case(struct planner *pl, const struct strategy *row, const char *name,
+                                     struct formula guard)
 {
     const struct plan *plan = pl->plan;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     stencil_set_shape(c, stencil_tuned(&pl->s->arena, plan->problem, &plan->device, "stencil.global", "points", ""));
+    return c;
 }
 
 /* A point per thread where windows would leave multiprocessors idle, and where windows do not fit. */
@@ -86,7 +98,7 @@ void stencil_global_plan(struct planner *pl, const struct strategy *row)
     else if (plan_pinned(pl) || stencil_linear(p) || hi <= SMALL)
         global_case(pl, row, "global", (struct formula){ 0 });
     else if (lo <= SMALL)
-        global_case(pl, row, "small", f_le(access_count(p), SMALL));
+        stencil_keep_wide(pl, global_case(pl, row, "small", f_le(access_count(p), SMALL)));
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -127,22 +139,73 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
     return true;
 }
 
-/* Boxes of a block along an axis; their product is the grid, but for blocks that stream. Windows with skewed rows
- * begin up to a vector before their columns. */
-static struct formula boxes(const struct problem *p, const struct plan_case *c, int axis)
+/* Places along an axis. Windows with skewed rows begin up to a vector before their columns. */
+static struct formula places(const struct problem *p, const struct plan_case *c, int axis)
 {
-    struct formula columns = stencil_extent(p, axis);
-    if (axis == p->rank - 1 && stencil_skewed(c))
-        columns = f_add(columns,
-                        stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 - stencil_skews(c, p->rank).lo);
-    return f_cdiv(columns, (int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis));
+    const struct formula extent = stencil_extent(p, axis);
+    if (axis < p->rank - 1 || !stencil_skewed(c))
+        return extent;
+    return f_add(extent,
+                 stencil_lead(c, p->rank) + stencil_points(c, p->rank, axis) - 1 - stencil_skews(c, p->rank).lo);
 }
 
-static struct formula grid(const struct problem *p, const struct plan_case *c, enum stencil_role role)
+static bool power_of_two(int n) { return (n & (n - 1)) == 0; }
+
+/* May the array be narrower than a block along the axis? */
+static bool may_be_narrow(const struct planner *pl, const struct plan_case *c, int axis)
 {
-    struct formula blocks = boxes(p, c, 0);
+    const struct problem *p = pl->plan->problem;
+    int64_t lo, hi;
+    plan_extent_range(pl, &p->space[axis].extent, &lo, &hi);
+    return lo < (int64_t)stencil_points(c, p->rank, axis) * stencil_threads(c, p->rank, axis);
+}
+
+/* Does a launch choose the threads of a block along each axis?  Where the array is narrow they go to the axes outside.
+ * Windows a point wide do so, to which narrow arrays come; in others the arithmetic would cost up to 7 %. */
+static bool adapts(const struct planner *pl, const struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int last = p->rank - 1;
+    if (p->rank < 2 || c->strategy->plan != stencil_multi_write_plan || c->aligned ||
+        stencil_points(c, p->rank, last) > 1 || !power_of_two(stencil_threads(c, p->rank, last)) ||
+        (p->rank > 2 && !power_of_two(stencil_threads(c, p->rank, 1))))
+        return false;
+    return may_be_narrow(pl, c, last) || (p->rank > 2 && may_be_narrow(pl, c, 1));
+}
+
+/* Threads of a block along an axis: along the inner ones no more than the least power of two whose windows cover the
+ * array. */
+static struct formula lanes(const struct planner *pl, const struct plan_case *c, int axis)
+{
+    const struct problem *p = pl->plan->problem;
+    const int last = p->rank - 1, usual = stencil_threads(c, p->rank, axis);
+    if (!adapts(pl, c))
+        return f_const(usual);
+    if (axis == 0 && p->rank > 2)
+        return f_div(c->tunable[TN_THREADS], f_mul(lanes(pl, c, 1), lanes(pl, c, 2)));
+    if (axis == 0)
+        return f_div(c->tunable[TN_THREADS], lanes(pl, c, 1));
+    const struct formula most =
+        axis == last ? f_const(usual) : f_div(usual * stencil_threads(c, p->rank, last), lanes(pl, c, last));
+    return f_min(most, f_pow2(places(p, c, axis), stencil_points(c, p->rank, axis)));
+}
+
+/* Boxes of a block along an axis; their product is the grid, but for blocks that stream. */
+static struct formula boxes(const struct planner *pl, const struct plan_case *c, int axis)
+{
+    const struct problem *p = pl->plan->problem;
+    const int points = stencil_points(c, p->rank, axis);
+    if (!adapts(pl, c))
+        return f_cdiv(places(p, c, axis), (int64_t)points * stencil_threads(c, p->rank, axis));
+    return f_cdiv(places(p, c, axis), points > 1 ? f_mul(points, lanes(pl, c, axis)) : lanes(pl, c, axis));
+}
+
+static struct formula grid(const struct planner *pl, const struct plan_case *c, enum stencil_role role)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula blocks = boxes(pl, c, 0);
     for (int d = 1; d < p->rank; d++)
-        blocks = f_mul(blocks, boxes(p, c, d));
+        blocks = f_mul(blocks, boxes(pl, c, d));
     if (role == STENCIL_COPY || stencil_linear(p))
         blocks = f_cdiv(access_count(p), c->tunable[TN_THREADS]);
     return role == STENCIL_LAST ? f_max(1, blocks) : blocks;
@@ -151,20 +214,21 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, e
 /* Places that a block streams over, as argument `places`; the number of chunks.  As many blocks as the device holds,
  * where that leaves few multiprocessors idle, else four times as many; but chunks are not so short that their first
  * planes count. */
-static struct formula chunks(const struct problem *p, const struct plan_case *c, struct prog_kernel *k, int kernel)
+static struct formula chunks(const struct planner *pl, const struct plan_case *c, struct prog_kernel *k, int kernel)
 {
+    const struct problem *p = pl->plan->problem;
     const struct reach r = stencil_space_reach(p);
     const struct formula resident = f_mul(f_sms(), f_resident(kernel));
-    struct formula tiles = boxes(p, c, 1);
+    struct formula tiles = boxes(pl, c, 1);
     for (int d = 2; d < p->rank; d++)
-        tiles = f_mul(tiles, boxes(p, c, d));
+        tiles = f_mul(tiles, boxes(pl, c, d));
     const struct formula busy = f_mul(tiles, f_div(resident, tiles));
     const struct formula idle = f_lt(f_mul(8, busy), f_mul(7, resident));
     const struct formula waves = f_add(1, f_mul(3, idle));
     const struct formula parts = f_max(f_div(f_mul(waves, resident), tiles), 1);
-    const struct formula places = f_max(f_cdiv(stencil_extent(p, 0), parts), 8 * (r.hi[0] - r.lo[0]));
-    plan_value_arg(k, VAL_PLACES, TY_I64, places);
-    return f_cdiv(stencil_extent(p, 0), places);
+    const struct formula each = f_max(f_cdiv(stencil_extent(p, 0), parts), 8 * (r.hi[0] - r.lo[0]));
+    plan_value_arg(k, VAL_PLACES, TY_I64, each);
+    return f_cdiv(stencil_extent(p, 0), each);
 }
 
 void stencil_step_args(const struct problem *p, struct prog_kernel *k, const int *buffer)
@@ -210,15 +274,20 @@ void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role
     const struct problem *p = pl->plan->problem;
     const int kernel = c->code.nkernels;
     struct prog_kernel *k = plan_kernel(pl, c, suffix[role]);
-    struct formula blocks = grid(p, c, role);
+    struct formula blocks = grid(pl, c, role);
     if (p->iterated && role != STENCIL_COPY)
         stencil_step_args(p, k, buffer);
     for (int d = 1; d < p->rank; d++)
-        plan_value_arg(k, d == 1 ? VAL_BOXES1 : VAL_BOXES2, TY_I32, boxes(p, c, d));
+        plan_value_arg(k, d == 1 ? VAL_BOXES1 : VAL_BOXES2, TY_I32, boxes(pl, c, d));
+    if (role != STENCIL_COPY && adapts(pl, c)) {
+        plan_value_arg(k, VAL_LANES_X, TY_I32, lanes(pl, c, p->rank - 1));
+        if (p->rank > 2)
+            plan_value_arg(k, VAL_LANES_Y, TY_I32, lanes(pl, c, 1));
+    }
     if (role != STENCIL_COPY && stencil_streams(c)) {
-        blocks = chunks(p, c, k, kernel);
+        blocks = chunks(pl, c, k, kernel);
         for (int d = 1; d < p->rank; d++)
-            blocks = f_mul(blocks, boxes(p, c, d));
+            blocks = f_mul(blocks, boxes(pl, c, d));
         blocks = role == STENCIL_LAST ? f_max(1, blocks) : blocks;
     }
     if (role == STENCIL_LAST) { /* by these the last block to finish combines the others */

@@ -3,7 +3,8 @@
  *
  *   stencil.multi_write  windows of several points, rows read and written in vectors.  Where rows are no multiples of a
  * vector, each row of a window begins at a vector boundary of its own: a case for each way in which boundaries move
- * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together
+ * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together;
+ * so do arrays that are narrower than half a block, whose threads a launch then gives to more rows.
  */
 #include "lower/work.h"
 #include "lower/lower_impl.h"
@@ -206,6 +207,8 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     stencil_set_shape(c, s);
     set_min_blocks(pl, c, s);
     make_room(pl, c, s);
+    if (vector > 1 && !stencil_one_tree(p))
+        stencil_keep_wide(pl, c);
 }
 
 /* May rows be multiples of four elements and none of the vector? */
