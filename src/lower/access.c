@@ -82,6 +82,14 @@ const struct prog_array *access_direct(const struct problem *p, int i)
     return direct ? problem_array(p, i) : NULL;
 }
 
+bool access_any_direct(const struct problem *p)
+{
+    bool any = false;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++)
+        any |= access_direct(p, i) != NULL;
+    return any;
+}
+
 int access_vector_width(const struct problem *p)
 {
     int stride = 0;

@@ -29,6 +29,7 @@ bool access_output_in_segments(const struct problem *p, const struct output *o);
 /* Elements per 16-byte access of the widest direct array: 16 / its element size, within [1, 16]; 1 without direct
  * arrays. */
 int access_vector_width(const struct problem *p);
+bool access_any_direct(const struct problem *p);
 
 /* Number of points: the product of the extents. */
 struct formula access_count(const struct problem *p);

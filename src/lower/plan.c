@@ -243,6 +243,17 @@ void plan_case_variant(struct planner *pl, struct plan_case *c, const char *vari
 
 static void add_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_arg *)k->arg)[k->nargs++] = arg; }
 
+/* Do kernels take points by their linear number, and indices from it for inputs that do not follow all axes? */
+static bool divides_numbers(const struct problem *p)
+{
+    bool others = p->nby > 0;
+    for (int i = 0; i < p->ninputs; i++)
+        others |= p->input[i].role == ROLE_ELEMENT && !access_input_direct(p, i);
+    for (int d = 0; d < p->rank && !p->nby; d++)
+        others &= p->space[d].reduced;
+    return p->kind == KIND_REDUCE && p->rank > 1 && others;
+}
+
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
 {
     struct arena *a = &pl->s->arena;
@@ -265,6 +276,9 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
     for (int i = 0; i < p->nsizes + p->njoined; i++)
         add_arg(k, (struct prog_arg){
                        .kind = ARG_VALUE, .type = TY_I64, .value = access_size(p, i), .name = p->size[i].name });
+    for (int d = 1; d < p->rank && divides_numbers(p); d++)
+        plan_value_arg(k, d == 1 ? VAL_RECIPROCAL1 : VAL_RECIPROCAL2, TY_I64,
+                       f_div(INT64_MAX, f_max(access_extent(p, &p->space[d].extent), 1)));
     return k;
 }
 

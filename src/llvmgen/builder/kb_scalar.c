@@ -162,6 +162,19 @@ kb_val kb_neg(kb *k, kb_val a)
 
 kb_val kb_popcount(kb *k, kb_val a) { return kb_make(kb_overloaded(k, "llvm.ctpop", a.ty, 1, &a.ir), a.ty, a.uni); }
 
+kb_val kb_mul_high(kb *k, kb_val a, kb_val b)
+{
+    const LLVMTypeRef wide = LLVMIntTypeInContext(k->cx, 128);
+    if (a.ty != TY_U64 || b.ty != TY_U64) {
+        kb_misuse(k, "the upper half of a product of %s and %s", ty_name(a.ty), ty_name(b.ty));
+        return a;
+    }
+    const LLVMValueRef product =
+        LLVMBuildMul(k->b, LLVMBuildZExt(k->b, a.ir, wide, ""), LLVMBuildZExt(k->b, b.ir, wide, ""), "");
+    const LLVMValueRef upper = LLVMBuildLShr(k->b, product, LLVMConstInt(wide, 64, false), "");
+    return kb_make(LLVMBuildTrunc(k->b, upper, k->ty[TY_U64], ""), TY_U64, kb_uni_max(a.uni, b.uni));
+}
+
 kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus)
 {
     const kb_uni uni = kb_uni_max(word.uni, plus.uni);

@@ -24,26 +24,28 @@ kb_val point_linear(struct point *pt)
     return kb_no_wrap(kb_add(k, at, pt->plus)); /* so that comparing indices of neighbours folds */
 }
 
-/* The index along the last axis; *number becomes that of the point along the others.  64 bits by 64 take some seventy
- * instructions, 32 by 32 a third of these, and nearly all sizes fit; but the branch takes registers, which reductions by
- * index have left. */
-static kb_val last_index(struct gen *g, kb_val *number, kb_val extent)
+/* number / extent with a reciprocal that the host made: (2^63 - 1) / extent, for numbers below 2^62.  The upper half of
+ * the product is the quotient or one less.  A division takes some seventy instructions. */
+static kb_val quotient(struct gen *g, kb_val number, kb_val extent, kb_val reciprocal)
 {
     kb *k = g->k;
-    const kb_val whole = *number;
+    const kb_val twice = kb_shl(k, kb_cast(k, number, TY_U64), 1);
+    const kb_val low = kb_cast(k, kb_mul_high(k, twice, kb_cast(k, reciprocal, TY_U64)), TY_I64);
+    const kb_val rest = kb_sub(k, number, kb_mul(k, low, extent));
+    return kb_add(k, low, kb_cast(k, kb_ge(k, rest, extent), TY_I64));
+}
+
+/* The index along an axis; *number, that of the point along this axis and those before, becomes the one without. */
+static kb_val index_along(struct gen *g, int axis, kb_val *number)
+{
+    kb *k = g->k;
+    const kb_val whole = *number, extent = gen_extent(g, &g->p->space[axis].extent);
+    const enum kernel_value reciprocal = axis == 1 ? VAL_RECIPROCAL1 : VAL_RECIPROCAL2;
     int64_t known;
-    if (!g->p->nby || kb_is_const(extent, &known)) {
-        const kb_val rest = kb_rem(k, whole, extent);
+    if (kb_is_const(extent, &known) || !gen_has_value(g, reciprocal))
         *number = kb_div(k, whole, extent);
-        return rest;
-    }
-    kb_var quotient = kb_var_new(k, kb_imm(k, TY_I64, 0), "quotient");
-    kb_if(k, kb_eq(k, kb_shr(k, kb_cast(k, kb_or(k, whole, extent), TY_U64), 32), 0)) {
-        const kb_val narrow = kb_div(k, kb_cast(k, whole, TY_U32), kb_cast(k, extent, TY_U32));
-        kb_set(k, quotient, kb_cast(k, narrow, TY_I64));
-    }
-    kb_else { kb_set(k, quotient, kb_div(k, whole, extent)); }
-    *number = kb_get(k, quotient);
+    else
+        *number = quotient(g, whole, extent, gen_value(g, reciprocal));
     return kb_sub(k, whole, kb_mul(k, *number, extent));
 }
 
@@ -54,7 +56,7 @@ kb_val point_index(struct point *pt, int axis)
         return pt->index[axis];
     kb_val rest = point_linear(pt);
     for (int d = g->p->rank - 1; d > 0; d--)
-        pt->index[d] = last_index(g, &rest, gen_extent(g, &g->p->space[d].extent));
+        pt->index[d] = index_along(g, d, &rest);
     pt->index[0] = rest;
     return pt->index[axis];
 }
@@ -156,13 +158,26 @@ static bool runs_along(const struct gen *g, const struct expr *e, int d)
     return i->kind == EX_RUN && i->which == dim->size;
 }
 
+/* Is it an index of the space, which is never negative, so that a clamp has one side? */
+static bool starts_inside(const struct gen *g, const struct expr *e, int d)
+{
+    const enum boundary_mode mode = g->p->input[e->which].boundary[d].mode;
+    return e->arg[d]->kind == EX_INDEX && !runs_along(g, e, d) && mode == BOUND_CLAMP && g->p->kind != KIND_STENCIL;
+}
+
 /* An input at the place that the arguments of at() compute. */
 static kb_val load_placed(struct point *pt, struct emit_env *env, const struct expr *e)
 {
     struct gen *g = pt->g;
+    const struct input *in = &g->p->input[e->which];
     struct element at = { .number = kb_imm(g->k, TY_I64, 0) };
-    for (int d = 0; d < e->nargs; d++)
-        element_index(g, e, d, emit_expr(g->k, env, e->arg[d]), !runs_along(g, e, d), &at);
+    for (int d = 0; d < e->nargs; d++) {
+        const kb_val i = emit_expr(g->k, env, e->arg[d]);
+        if (starts_inside(g, e, d))
+            element_index(g, e, d, kb_min(g->k, i, kb_sub(g->k, gen_extent(g, &in->array.dim[d]), 1)), false, &at);
+        else
+            element_index(g, e, d, i, !runs_along(g, e, d), &at);
+    }
     return element_load(g, e, &at);
 }
 

@@ -17,12 +17,20 @@ bool segreduce_column_fits(const struct problem *p, const struct device *d, stru
     return segreduce_regular(p, why) && plan_takes(why, m);
 }
 
-/* Columns per thread: a vector of the widest array, and no more states than registers hold. */
+/* No array is read in vectors: all pairs of points, say, whose map is the work. */
+static bool shares_all(const struct problem *p) { return !access_any_direct(p); }
+
+/* Columns that a thread may have: a vector of the widest array; where there is none, as many as share what the map
+ * loads. */
+static int most_columns(const struct problem *p) { return shares_all(p) ? COLUMNS_SHARING : access_vector_width(p); }
+
+/* Columns per thread: no more states than registers hold. */
 static int columns_per_thread(const struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
-    int vector = access_vector_width(p);
-    while (vector > 1 && vector * segreduce_state_words(p) > COLUMN_STATE_WORDS_MAX)
+    int vector = most_columns(p);
+    const int words = shares_all(p) ? COLUMN_STATE_WORDS_MAX / 2 : COLUMN_STATE_WORDS_MAX; /* maps need registers too */
+    while (vector > 1 && vector * segreduce_state_words(p) > words)
         vector /= 2;
     return vector;
 }
@@ -49,7 +57,7 @@ static struct plan_case *columns_case(struct planner *pl, const struct strategy 
     plan_case_tuned(pl, c, of->shape->name);
     if (c->tunable[TN_ROWS] > c->tunable[TN_THREADS])
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS], NULL);
-    plan_set(c, TN_VECTOR, of->vector, "16 bytes of the widest array, as far as states fit registers");
+    plan_set(c, TN_VECTOR, of->vector, "16 bytes of the widest array, or 4 columns, as far as states fit registers");
     if (of->beside)
         c->tunable[TN_VECTOR] = of->vector; /* whatever the user sets for the vectors beside it */
     plan_set_pdl(pl, c);
@@ -106,13 +114,15 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     struct formula aligned;
     bool never = false;
     const struct formula sizes = shape_guard(pl, shape, vector, &never);
-    const bool vectors = access_aligned_guard(pl->plan->problem, vector, true, &aligned);
+    const struct problem *p = pl->plan->problem;
+    const bool vectors = shares_all(p) ? vector > 1 && !shape->up_to : access_aligned_guard(p, vector, true, &aligned);
     if (!never && vectors)
         segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false }, shape->name, vector, sizes,
                       false);
     never = false;
     const struct formula single = shape_guard(pl, shape, 1, &never);
-    if (!never)
+    const bool better = shares_all(p) && shape == &shapes[0] && vectors; /* strips of several columns */
+    if (!never && !better)
         columns_case(pl, row, &(struct columns){ shape, 1, vectors },
                      arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }
@@ -138,9 +148,10 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
         return segreduce_contradiction(pl, c, "several rows must be no fewer than the elements of a vector");
     if (c->tunable[TN_ITEMS] * vector > ITEMS_MAX)
         return segreduce_contradiction(pl, c, "a thread holds at most 64 elements");
-    if (vector > access_vector_width(pl->plan->problem) || !segreduce_power_of_two(vector))
+    if (vector > most_columns(pl->plan->problem) || !segreduce_power_of_two(vector))
         return segreduce_contradiction(pl, c,
-                                       "the vector must be a power of two, no wider than 16 bytes of the widest array");
+                                       "the vector must be a power of two, no wider than 16 bytes of the widest array; "
+                                       "at most 4 where no array follows all dimensions");
     return true;
 }
 

@@ -25,6 +25,7 @@ enum {
 
     /* Columns: */
     COLUMN_STATE_WORDS_MAX = 32, /* of a thread's columns, … */
+    COLUMNS_SHARING = 4,         /* of a thread, where no array is read in vectors */
     COLUMN_WIDE_WORDS = 8,       /* … from which on four vectors are in flight */
     COLUMN_FILL_THREADS = 1024,  /* per multiprocessor, from which on a thread takes all places */
 

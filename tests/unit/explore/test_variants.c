@@ -382,6 +382,44 @@ Test(variants, waves_of_blocks)
     }
 }
 
+/* Threads that have no point would take most of the time. */
+Test(variants, narrow_arrays_fill_their_blocks)
+{
+    const struct device d = device_of("sm_90");
+    SPEC_BEGIN(f);
+    spec_build(&f,
+               "kind: map\ninputs: {x: 'f32[m, n]', w: 'f32[n]'}\noutputs: {y: {type: 'f32[m, n]', value: x * w}}\n");
+    for (int64_t n = 1; n <= 80; n++) {
+        const int64_t size[] = { (1 << 22) / n, n };
+        const struct plan *plan =
+            plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = size, .only_these = true });
+        cr_assert(plan && plan->ncases > 0);
+        const struct plan_case *c = &plan->cases[plan->ncases - 1];
+        const int64_t blocks = formula_eval(&c->code.step[0].grid, &(struct formula_env){ .size = size, .sms = 132 });
+        const int64_t points = c->tunable[TN_POINTS_X] * c->tunable[TN_POINTS_Y] * c->code.kernel[0].threads;
+        cr_expect_leq(blocks * points, size[0] * n * 21 / 10, "%lld columns: %lld blocks of %lld points", (long long)n,
+                      (long long)blocks, (long long)points);
+    }
+    spec_end(&f);
+}
+
+/* What all pairs share is loaded once for four columns, and no map reads an array in vectors. */
+Test(variants, columns_share_what_their_maps_load)
+{
+    const struct device d = device_of("sm_90");
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: reduce\ninputs: {p: 'f32[k]', q: 'f32[n]'}\nspace: [k, n]\nover: k\nmap: abs(p - q)\n"
+                   "operator: min\noutputs: {r: 'f32[n]'}\n");
+    for (int i = 0; i < 2; i++) {
+        const int64_t size[] = { 1000, 100000 + i };
+        const struct plan *plan =
+            plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = size, .only_these = true });
+        cr_assert(plan && plan->ncases > 0);
+        cr_expect_eq(plan->cases[0].tunable[TN_VECTOR], i ? 1 : 4, "%s", plan->cases[0].code.name);
+    }
+    spec_end(&f);
+}
+
 Test(variants, no_case_that_no_size_takes)
 {
     const struct device d = device_of("sm_90");
