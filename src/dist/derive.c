@@ -334,6 +334,24 @@ static void fold_outputs(struct derive *d, struct problem *p, struct dist_derive
         }
 }
 
+/* A fold of one block, of states that are whole words, can exchange them itself.  Consecutive parts have few states, so one
+ * block is what would be chosen. */
+static void fold_exchanges(const struct derive *d, struct problem *p)
+{
+    static const struct tunable one_block = { .name = "cluster", .value = "1" };
+    struct prog_param *param = arena_new(d->a, struct prog_param, p->nparams + 1);
+    p->exchanges = p->rank == 1 && !d->sp->block && d->sp->state_bytes % 4 == 0;
+    if (!p->exchanges)
+        return;
+    if (p->nparams)
+        memcpy(param, p->param, sizeof *param * (size_t)p->nparams);
+    param[p->nparams++] = (struct prog_param){ "dist_exchange", TY_I64, false, { 0 } };
+    p->param = param;
+    p->strategy = "reduce.block";
+    p->ntunables = 1;
+    p->tunable = &one_block;
+}
+
 /* CARRIES is a scan in the user's direction; the others go through the states in the order in which they lie. */
 static void make_fold(struct derive *d, enum dist_stage stage)
 {
@@ -351,6 +369,7 @@ static void make_fold(struct derive *d, enum dist_stage stage)
     p->nsizes++;
     unpinned(p);
     fold_space(d, p, to);
+    fold_exchanges(d, p);
     p->let = derive_lets(d, d->from->let, d->from->nlets);
     struct reduction *red = derive_reductions(d);
     p->reduction = red;

@@ -93,27 +93,9 @@ static bool gather_all(struct launch *l, const struct exchange_message *m, int n
 /* Do exchanges go past NCCL? */
 static bool direct(const struct launch *l) { return !l->prepares && l->room->peers->exchange; }
 
-/* Message `shift` goes to the rank that many after this one. */
-static struct exchange_message *gather_messages(const struct launch *l)
-{
-    const struct dist_room *m = l->room;
-    const int size = l->d->comm->size, rank = l->d->comm->rank;
-    struct exchange_message *message = calloc((size_t)size, sizeof *message);
-    for (int shift = 0; shift < size && message; shift++) {
-        const int from = (rank + size - shift) % size;
-        message[shift] = (struct exchange_message){ .send = m->own,
-                                                    .get = m->all + (size_t)from * m->block,
-                                                    .send_bytes = m->block,
-                                                    .get_bytes = m->block,
-                                                    .to = (rank + shift) % size,
-                                                    .from = from };
-    }
-    return message;
-}
-
 static ptxgen_status gather(struct launch *l)
 {
-    struct exchange_message *message = l->room->block ? gather_messages(l) : NULL;
+    struct exchange_message *message = l->room->block ? gather_messages(l->room) : NULL;
     ptxgen_status status = PTXGEN_OK;
     if (l->room->block && direct(l)) /* NCCL would wait for ranks that do not come */
         status = message ? peers_send(l, message, l->d->comm->size, stream_of(l))

@@ -128,8 +128,16 @@ static ptxgen_status collect(struct launch *l)
 
 static ptxgen_status fold(struct launch *l, enum dist_stage stage, int64_t states, void *out)
 {
-    const struct dist_run run = { .args = l->args, .states = states, .states_in = l->room->ordered, .states_out = out };
-    return l->d->split->stage[stage].problem ? dist_run_stage(l, stage, &run) : PTXGEN_OK;
+    const struct dist_run run = { .args = l->args,
+                                  .states = states,
+                                  .states_in = l->room->ordered,
+                                  .states_out = out,
+                                  .exchange = l->arrives ? l->room->table : NULL };
+    if (!l->d->split->stage[stage].problem)
+        return PTXGEN_OK;
+    const ptxgen_status status = dist_run_stage(l, stage, &run);
+    l->arrives &= status != PTXGEN_OK;
+    return status;
 }
 
 /* With CARRIES: the fold of all states before that of piece i, in scan order; NULL: there are none. */
@@ -191,11 +199,22 @@ static ptxgen_status gather(struct launch *l)
     return status;
 }
 
+/* Is a fold what this rank enqueues next, and can it exchange the states?  The first piece of a scan has no fold. */
+static bool fold_gathers(const struct launch *l)
+{
+    const struct dist_split *sp = l->d->split;
+    const int rank = l->d->comm->rank;
+    const bool carries = sp->stage[STAGE_NEXT].problem && room_pieces(l->room, rank) > 0 && place(l->room, rank, 0) > 0;
+    return l->room->tabled && l->failed == PTXGEN_OK && (sp->stage[STAGE_TOTAL].problem || carries);
+}
+
+/* A fold that was not enqueued has not exchanged, and other ranks wait for it. */
 static ptxgen_status combine(struct launch *l)
 {
     if (l->failed == PTXGEN_OK)
         l->failed = partials(l);
-    ptxgen_status status = gather(l);
+    l->arrives = fold_gathers(l);
+    ptxgen_status status = l->arrives ? PTXGEN_OK : gather(l);
     if (status == PTXGEN_OK)
         status = l->failed;
     if (status == PTXGEN_OK)
@@ -206,6 +225,8 @@ static ptxgen_status combine(struct launch *l)
         status = fold(l, STAGE_CARRIES, l->room->states, l->room->prefix);
     if (status == PTXGEN_OK && l->d->split->stage[STAGE_NEXT].problem)
         status = scan(l);
+    if (l->arrives)
+        did(l, gather(l));
     return status;
 }
 

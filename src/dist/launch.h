@@ -45,6 +45,8 @@ struct dist_room {
     char *ordered;   /* the states of all ranks, as they are folded; may be `all` */
     char *carry;     /* a state; with CARRIES one for each block that a rank has at most */
     char *prefix;    /* with CARRIES: of each state, in the order of the elements, the fold up to it */
+    void *table;     /* on a GPU: a struct exchange_table, for folds that exchange the states; NULL: none do */
+    bool tabled;     /* it has been written: the states travel so */
     /* Where neighbours are on other ranks: arrays with ghosts, inputs and then outputs; NULL: without the dimension. */
     char *array[PROBLEM_ARGS_MAX];
     char *edge[PROBLEM_ARGS_MAX]; /* per input: a row of what is beyond the whole, where that is constant */
@@ -88,6 +90,7 @@ struct launch {
     bool beside;                        /* what is enqueued goes to the room's `beside` */
     bool ends;                          /* the last time step: the caller gets the outputs */
     bool prepares;                      /* walks only to load what a launch needs; exchanges are real */
+    bool arrives;                       /* the states are still to be exchanged: by the next fold */
     bool over;                          /* an exchange has failed, or told all ranks that one has: none goes on */
     ptxgen_status failed;               /* of this rank, which goes on exchanging and tells it last */
 };
@@ -154,6 +157,7 @@ struct dist_run {
     int64_t stride;               /* of rows: elements from a block to the next one of this rank */
     int64_t own_first, own_count; /* with ghosts: the elements that count */
     int64_t states;               /* of folds: how many */
+    const void *exchange;         /* of folds that exchange the states first: the room's table; NULL: they have come */
     int64_t steps;                /* of STEPS */
     const void *states_in;
     void *states_out;
@@ -171,6 +175,8 @@ ptxgen_status dist_told(struct launch *l, ptxgen_status here);
 void peers_note(struct launch *l, const struct exchange_message *m, int n);
 ptxgen_status peers_open(struct launch *l);
 void peers_drop(struct dist_room *m);
+/* The messages of a gather: message `shift` goes to the rank that many after this one.  The caller frees them. */
+struct exchange_message *gather_messages(const struct dist_room *m);
 /* Where room->peers->exchange is there. */
 ptxgen_status peers_send(struct launch *l, const struct exchange_message *m, int n, ptxgen_stream stream);
 

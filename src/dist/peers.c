@@ -6,6 +6,8 @@
  */
 #include "launch.h"
 
+#include <stdlib.h>
+
 #include "nccl.h"
 
 enum {
@@ -81,6 +83,38 @@ static ptxgen_status all_say(struct launch *l, bool so, bool *all_so)
     return status;
 }
 
+struct exchange_message *gather_messages(const struct dist_room *m)
+{
+    const int size = m->d->comm->size, rank = m->d->comm->rank;
+    struct exchange_message *message = calloc((size_t)size, sizeof *message);
+    for (int shift = 0; shift < size && message; shift++) {
+        const int from = (rank + size - shift) % size;
+        message[shift] = (struct exchange_message){ .send = m->own,
+                                                    .get = m->all + (size_t)from * m->block,
+                                                    .send_bytes = m->block,
+                                                    .get_bytes = m->block,
+                                                    .to = (rank + shift) % size,
+                                                    .from = from };
+    }
+    return message;
+}
+
+/* Writes how the states of this room travel in a fold, if they do.  False after a message. */
+static bool write_table(struct launch *l, struct dist_room *m)
+{
+    struct exchange_table table;
+    struct exchange_message *message = m->table ? gather_messages(m) : NULL;
+    bool good = !m->table || message;
+    if (message && exchange_table(l->room->peers->exchange, message, m->d->comm->size, &table)) {
+        good = machine_of(m->d)->write(l->s, m->d, m->table, &table, sizeof table) == PTXGEN_OK;
+        m->tabled = good;
+    }
+    free(message);
+    for (int i = 0; good && m->program && i < m->d->program->nstages && m->program->of[i]; i++)
+        good = write_table(l, m->program->of[i]);
+    return good;
+}
+
 ptxgen_status peers_open(struct launch *l)
 {
     struct needs needs = { 0 };
@@ -90,7 +124,7 @@ ptxgen_status peers_open(struct launch *l)
         return status;
     status = show_windows(l, &needs, &reached);
     if (status == PTXGEN_OK)
-        status = all_say(l, reached, &all);
+        status = all_say(l, reached && write_table(l, l->room), &all);
     if (!all)
         peers_drop(l->room);
     return status;

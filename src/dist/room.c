@@ -145,6 +145,16 @@ static bool in_order(const struct dist_room *m, int64_t most)
     return good;
 }
 
+/* May the first fold after the exchange do the exchange? */
+static bool folds_exchange(const struct dist_room *m, int64_t most)
+{
+    const struct problem *total = m->d->split->stage[STAGE_TOTAL].problem,
+                         *carry = m->d->split->stage[STAGE_CARRY].problem;
+    const struct problem *fold = total ? total : carry;
+    return machine_of(m->d)->open && fold && fold->exchanges && m->block && in_order(m, most) && m->d->comm->size > 1 &&
+           m->d->comm->size <= EXCHANGE_MESSAGES;
+}
+
 /* Room for states; without any, for what ranks tell each other. */
 static ptxgen_status make_states(struct ptxgen_session *s, struct dist_room *m)
 {
@@ -168,6 +178,8 @@ static ptxgen_status make_states(struct ptxgen_session *s, struct dist_room *m)
         status = alloc(s, m, (size_t)(carries ? most : 1) * (size_t)m->state, &m->carry);
     if (status == PTXGEN_OK && carries)
         status = alloc(s, m, (size_t)m->states * (size_t)m->state, &m->prefix);
+    if (status == PTXGEN_OK && folds_exchange(m, most))
+        status = machine_of(m->d)->alloc(s, m->d, sizeof(struct exchange_table), &m->table);
     m->ordered = m->all;
     if (status == PTXGEN_OK && !in_order(m, most))
         status = alloc(s, m, (size_t)m->states * (size_t)m->state, &m->ordered);
@@ -215,6 +227,7 @@ void room_free(struct dist_room *m)
     machine->free(m->d, m->own);
     machine->free(m->d, m->carry);
     machine->free(m->d, m->prefix);
+    machine->free(m->d, m->table);
     if (m->ordered != m->all)
         machine->free(m->d, m->ordered);
     machine->free(m->d, m->all);

@@ -77,7 +77,7 @@ ptxgen_status dist_run_stage(struct launch *l, enum dist_stage stage, const stru
     size[whole->nsizes] = run->states;
     for (int i = 0; i < whole->nparams; i++)
         param[i] = run->args->param[i];
-    param[whole->nparams].i = run->first;
+    param[whole->nparams].i = from->folds ? (int64_t)(uintptr_t)run->exchange : run->first;
     param[whole->nparams + 1].i = l->room->total;
     param[whole->nparams + 2].i = run->own_first;
     param[whole->nparams + 3].i = run->own_first + run->own_count;

@@ -273,14 +273,32 @@ static struct exchange_row row_of(const struct exchange *x, const struct exchang
     return row;
 }
 
-ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struct exchange_message *m, int n,
-                              ptxgen_stream stream)
+static struct exchange_table table_of(const struct exchange *x)
 {
-    struct exchange_table table = { .window = x->window[x->rank],
+    return (struct exchange_table){ .window = x->window[x->rank],
                                     .half = x->half,
                                     .fault = (uintptr_t)x->fault,
                                     .limit = (uint64_t)(1e9 * x->seconds),
                                     .longest = EXCHANGE_WORDS };
+}
+
+bool exchange_table(const struct exchange *x, const struct exchange_message *m, int n, struct exchange_table *table)
+{
+    bool good = n <= x->messages;
+    *table = table_of(x);
+    for (int i = 0; i < n && good; i++) {
+        good = is_short(&m[i]) && m[i].send_bytes <= x->most && m[i].get_bytes <= x->most &&
+               (m[i].send_bytes | m[i].get_bytes) % 4 == 0;
+        if (good)
+            table->row[i] = row_of(x, &m[i], i, true);
+    }
+    return good;
+}
+
+ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struct exchange_message *m, int n,
+                              ptxgen_stream stream)
+{
+    struct exchange_table table = table_of(x);
     void *params[] = { &table };
     struct fault f;
     size_t most = 1, pieces = 1;

@@ -66,6 +66,9 @@ bool exchange_reach(struct exchange *x, const struct exchange_card *cards);
 /* Enqueue; n <= EXCHANGE_MESSAGES.  All ranks make the same calls in the same order, on streams that keep this order. */
 ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struct exchange_message *m, int n,
                               ptxgen_stream stream);
+/* What a kernel that does the exchange itself reads (kb_exchange()).  False: the messages are not all so short, or not whole
+ * words. */
+bool exchange_table(const struct exchange *x, const struct exchange_message *m, int n, struct exchange_table *table);
 /* Has a wait been too long?  Then all that came later is wrong. */
 bool exchange_failed(const struct exchange *x);
 /* After all launches of this rank.  Waits until the other ranks have no more to write to this one; where that takes too

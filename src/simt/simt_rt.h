@@ -83,4 +83,7 @@ void simt_copy_wait(uint32_t pending);
 
 void simt_backoff(uint32_t nanoseconds);
 
+/* All threads of the block; table: the address of a struct exchange_table (exchange.c). */
+void simt_exchange(uint64_t table);
+
 #endif

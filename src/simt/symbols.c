@@ -44,6 +44,7 @@ static const struct host_symbol symbols[] = {
     SYMBOL(simt_copy_commit),
     SYMBOL(simt_copy_wait),
     SYMBOL(simt_backoff),
+    SYMBOL(simt_exchange),
 };
 
 const struct host_symbol *simt_symbols(int *count)

@@ -199,6 +199,8 @@ struct problem {
     const unsigned char *alignment; /* per pointer: `assume` says that it is a multiple of 1, 2, 4, 8 or 16 */
     bool dynamic;                   /* has a gather */
     bool sums;                      /* has a sum inside an expression */
+    /* A fold of states that ranks exchange: the last param has the address of what says how, or 0 (kb_exchange()). */
+    bool exchanges;
     enum determinism determinism;
     /* pinned lowering: NULL when chosen */
     const char *strategy;

@@ -246,6 +246,16 @@ void kb_dependency_wait_at(kb *k, const char *file, int line)
         k->target->dependency_wait(k);
 }
 
+void kb_exchange(kb *k, kb_val table)
+{
+    k->dependent = true;
+    kb_if(k, kb_ne(k, table, 0)) {
+        kb_ready(k);
+        k->target->exchange(k, table.ir);
+        kb_barrier(k);
+    }
+}
+
 void kb_dependency_launch(kb *k)
 {
     kb_ready(k);

@@ -36,6 +36,8 @@ static void one_block(struct gen *g)
 {
     kb *k = g->k;
     gen_wait_for_predecessor(g);
+    if (g->p->exchanges)
+        kb_exchange(k, gen_param(g, g->p->nparams - 1));
     const kb_tup total = block_total(g, kb_imm(k, TY_I32, 0), kb_imm(k, TY_I32, 1));
     kb_if(k, kb_thread0(k)) {
         state_finish(g, total, empty(g));

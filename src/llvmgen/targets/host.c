@@ -153,6 +153,8 @@ static LLVMValueRef host_cluster_map(kb *k, LLVMValueRef shared, LLVMValueRef ra
 static void host_dependency_wait(kb *k) { runtime(k, "simt_dependency_wait", 0, NULL); }
 static void host_dependency_launch(kb *k) { runtime(k, "simt_dependency_launch", 0, NULL); }
 
+static void host_exchange(kb *k, LLVMValueRef table) { runtime(k, "simt_exchange", 1, &table); }
+
 static void host_backoff(kb *k, int nanoseconds)
 {
     runtime(k, "simt_backoff", 1, (LLVMValueRef[]){ i32(k, (uint32_t)nanoseconds) });

@@ -16,6 +16,9 @@ void nv_store(kb *k, const struct kb_access *a, LLVMValueRef x);
 LLVMValueRef nv_rmw(kb *k, enum kb_rmw op, const struct kb_access *a, LLVMValueRef x, bool is_signed, bool is_float);
 LLVMValueRef nv_cas(kb *k, const struct kb_access *a, LLVMValueRef expected, LLVMValueRef desired);
 
+/* nvptx_exchange.c */
+void nv_exchange(kb *k, LLVMValueRef table);
+
 /* nvptx_async.c */
 void nv_mbar_init(kb *k, LLVMValueRef bar, int arrivals, const char *name);
 void nv_mbar_ready(kb *k);

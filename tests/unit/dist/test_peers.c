@@ -2,7 +2,7 @@
 /* test_peers.c - exchanges by kernels that write into the memory of other devices.
  *
  * The devices are those of fake_cuda.c, and what the kernels do is said again here, in C: so everything but the PTX is
- * tested, which `run-gpu-tests ranks` runs.
+ * tested, which `run-gpu-tests ranks` runs.  Folds that exchange states themselves are those of the host executor.
  */
 #include <criterion/criterion.h>
 
@@ -150,6 +150,27 @@ static void end(void)
     cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
 }
 
+static const char *const specs[] = {
+    /* a state of whole words: the fold exchanges it itself, and no kernel of its own */
+    "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n",
+    "kind: reduce\ninputs: {x: 'u8[n]'}\noperator: max\noutputs: {most: u8}\n", /* fewer bytes than a word */
+    /* states of one piece and of several, as words and with flags; rows that are not aligned */
+    "kind: reduce\ninputs: {x: 'f32[n, 2500]'}\nover: n\noperator: add\noutputs: {sums: 'f32[2500]'}\n",
+    "kind: reduce\ninputs: {x: 'u8[n, 70001]'}\nover: n\noperator: max\noutputs: {most: 'u8[70001]'}\n",
+    "kind: reduce\ninputs: {x: 'u8[n, 150001]'}\nover: n\noperator: max\noutputs: {most: 'u8[150001]'}\n",
+    "kind: scan\ninputs: {x: 'i64[n]'}\noperator: add\noutputs: {y: 'i64[n]'}\n",
+    "kind: stencil\ninputs: {x: 'f32[n, 2001]'}\nboundary: clamp\niterate: {steps: 3, feedback: {x: y}}\n"
+    "outputs: {y: {type: 'f32[n, 2001]', value: '0.5 * (x[-1, 0] + x[1, 0])'}}\n",
+    /* own rows are short, and longer than what other ranks send; they are three times as long, and cut into fewer pieces */
+    "kind: stencil\ninputs: {x: 'f32[n, 256]'}\nboundary: clamp\n"
+    "outputs: {y: {type: 'f32[n, 256]', value: '0.5 * (x[-1, 0] + x[1, 0])'}}\n",
+    "kind: stencil\ninputs: {x: 'f32[n, 17100]'}\nboundary: clamp\n"
+    "outputs: {y: {type: 'f32[n, 17100]', value: '0.5 * (x[-1, 0] + x[2, 0])'}}\n",
+    "kind: stencil\ninputs: {x: 'i32[n, 5]'}\nboundary: wrap\niterate: {steps: 3, feedback: {x: y}}\n"
+    "reductions: {r: {map: x, operator: add}}\n"
+    "outputs: {y: {type: 'i32[n, 5]', value: 'x[-1, 0] + x[1, 0]'}, sum: {type: i32, value: r}}\n",
+};
+
 static bool first_has_all; /* the first rank, all elements */
 
 /* Three runs with different data, over `transport`. */
@@ -171,32 +192,13 @@ static void agrees(const char *spec, int ranks, int64_t n, bool peers, const cha
             cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
             cr_expect_str_eq(ptxgen_dist_transport(rank[r].dist), transport);
         }
-        cr_expect_eq(exchanges > before, !strcmp(transport, "peers"), "%d exchanges: %s", exchanges - before, spec);
+        cr_expect_eq(exchanges > before, !strcmp(transport, "peers") && spec != specs[0], "%d exchanges: %s",
+                     exchanges - before, spec);
         cr_expect_null(world_collect(&w, rank), "%s", spec);
         cr_expect(harness_compare(&h), "%d ranks: %s\n%s", ranks, h.text, spec);
     }
     end();
 }
-
-static const char *const specs[] = {
-    "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n",
-    "kind: reduce\ninputs: {x: 'u8[n]'}\noperator: max\noutputs: {most: u8}\n", /* fewer bytes than a word */
-    /* states of one piece and of several, as words and with flags; rows that are not aligned */
-    "kind: reduce\ninputs: {x: 'f32[n, 2500]'}\nover: n\noperator: add\noutputs: {sums: 'f32[2500]'}\n",
-    "kind: reduce\ninputs: {x: 'u8[n, 70001]'}\nover: n\noperator: max\noutputs: {most: 'u8[70001]'}\n",
-    "kind: reduce\ninputs: {x: 'u8[n, 150001]'}\nover: n\noperator: max\noutputs: {most: 'u8[150001]'}\n",
-    "kind: scan\ninputs: {x: 'i64[n]'}\noperator: add\noutputs: {y: 'i64[n]'}\n",
-    "kind: stencil\ninputs: {x: 'f32[n, 2001]'}\nboundary: clamp\niterate: {steps: 3, feedback: {x: y}}\n"
-    "outputs: {y: {type: 'f32[n, 2001]', value: '0.5 * (x[-1, 0] + x[1, 0])'}}\n",
-    /* own rows are short, and longer than what other ranks send; they are three times as long, and cut into fewer pieces */
-    "kind: stencil\ninputs: {x: 'f32[n, 256]'}\nboundary: clamp\n"
-    "outputs: {y: {type: 'f32[n, 256]', value: '0.5 * (x[-1, 0] + x[1, 0])'}}\n",
-    "kind: stencil\ninputs: {x: 'f32[n, 17100]'}\nboundary: clamp\n"
-    "outputs: {y: {type: 'f32[n, 17100]', value: '0.5 * (x[-1, 0] + x[2, 0])'}}\n",
-    "kind: stencil\ninputs: {x: 'i32[n, 5]'}\nboundary: wrap\niterate: {steps: 3, feedback: {x: y}}\n"
-    "reductions: {r: {map: x, operator: add}}\n"
-    "outputs: {y: {type: 'i32[n, 5]', value: 'x[-1, 0] + x[1, 0]'}, sum: {type: i32, value: r}}\n",
-};
 
 /* Rows whose ghosts and own rows are around what one block exchanges, what travels as words, and what pieces hold; more rows
  * from one side. */

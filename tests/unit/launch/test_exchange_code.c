@@ -27,3 +27,28 @@ Test(exchange_code, parameters_are_where_the_kernels_read_them)
     cr_expect_eq(sizeof(struct exchange_row), 88);
     cr_expect_eq(sizeof(struct exchange_table), 1448);
 }
+
+/* Loads what came: not through the cache that this kernel's own writes do not reach. */
+static void exchanges_and_loads(kb *k, const void *arg)
+{
+    (void)arg;
+    kb_kernel_begin(k, "kernel", 64, 0, 0, 3);
+    const kb_ptr in = kb_param_ptr(k, TY_U32, 4, KB_INVARIANT, "in"), out = kb_param_ptr(k, TY_U32, 4, 0, "out");
+    const kb_val table = kb_param(k, TY_I64, "table");
+    kb_exchange(k, table);
+    kb_store(k, out, kb_tid(k), kb_load(k, in, kb_tid(k)));
+    kb_kernel_end(k);
+}
+
+Test(exchange_code, ptxas_takes_it_inside_a_kernel)
+{
+    static const char *const arch[] = { "sm_75", "sm_80", "sm_90", "sm_100", "sm_120" };
+    for (size_t i = 0; i < sizeof arch / sizeof *arch; i++) {
+        const struct emitted e = emit_with((struct emission_options){ .arch = arch[i] }, exchanges_and_loads, NULL);
+        cr_assert(e.ok, "%s", e.error);
+        cr_expect_str_empty(assemble(e.text, arch[i]), "%s: %s", arch[i], assemble(e.text, arch[i]));
+        cr_expect_eq(occurrences(e.text, "st.relaxed.sys.global.u64"), 1);
+        cr_expect_eq(occurrences(e.text, "ld.global.nc"), 0);
+        free(e.text);
+    }
+}

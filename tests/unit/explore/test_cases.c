@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cases.c - the cases of a plan: which ones known sizes, promises and tuning files leave, and how large their launches are. */
+#include "lower/lower_impl.h"
+#include "explore/variants.h"
+#include "support/variant_fixture.h"
+
+#include <ptxgen/ptxgen.h>
+#include <stdio.h>
+
+static const struct plan *plan_for(struct spec *f, int64_t n, int sms)
+{
+    const struct device d = device_of("sm_90");
+    const struct plan *plan =
+        plan_create(&f->s, f->p, &d, &(struct plan_options){ .size = &n, .only_these = true, .sms = sms });
+    cr_assert(plan && plan->ncases > 0);
+    return plan;
+}
+
+/* Arrays may lie anywhere, and the device may be any: what is left takes every launch at the size. */
+Test(cases, a_known_size_leaves_the_cases_that_it_can_take)
+{
+    static const char scan[] = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n";
+    const struct device d = device_of("sm_90");
+    const int64_t short_one = 512, long_one = 1 << 28;
+    SPEC_BEGIN(f);
+    spec_build(&f, scan);
+    const struct plan *all = plan_create(&f.s, f.p, &d, NULL);
+    const struct plan *few = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = &short_one });
+    const struct plan *any = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = &long_one });
+    const struct plan *sms = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = &long_one, .sms = 132 });
+    cr_assert(all && few && any && sms);
+    cr_expect_geq(all->ncases, 8);
+    cr_expect_eq(few->ncases, 2, "aligned or not");
+    cr_expect_str_eq(few->cases[1].code.name, "small_unaligned");
+    cr_expect(any->ncases < all->ncases && any->ncases > sms->ncases);
+    cr_expect_eq(sms->ncases, 2);
+    spec_end(&f);
+}
+
+Test(cases, what_is_assumed_leaves_the_cases_that_it_allows)
+{
+#define X_AND_Y "x: {aligned: 16}, y: {aligned: 16}"
+    static const char *const fact[] = { "", "x: {aligned: 16}", X_AND_Y, X_AND_Y ", n: {multiple_of: 4}" };
+    const struct device d = device_of("sm_90");
+    int unaligned[4] = { 0 };
+    for (int i = 0; i < 4; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: n\noperator: add\n"
+                 "outputs: {y: 'f32[m, n]'}\nassume: {%s}\n",
+                 fact[i]);
+        SPEC_BEGIN(f);
+        spec_build(&f, text);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, NULL);
+        cr_assert_not_null(plan);
+        for (int c = 0; c < plan->ncases; c++)
+            unaligned[i] += strstr(plan->cases[c].code.name, "unaligned") != NULL;
+        spec_end(&f);
+    }
+    cr_expect(unaligned[0] >= unaligned[1] && unaligned[1] > unaligned[2] && unaligned[2] > 0);
+    cr_expect_eq(unaligned[3], 0, "rows of a multiple of 4 begin at multiples of 16 bytes");
+}
+
+Test(cases, only_the_cases_that_a_size_takes)
+{
+    SPEC_BEGIN(f);
+    spec_build(&f, SUM);
+    const struct plan *large = plan_for(&f, 1 << 26, 0), *small = plan_for(&f, 1000, 0), *odd = plan_for(&f, 16385, 0);
+    cr_expect(large->ncases == 1 && !strcmp(large->cases[0].strategy->name, "reduce.gather"));
+    cr_expect(small->ncases == 1 && !strcmp(small->cases[0].strategy->name, "reduce.block"));
+    cr_expect(odd->ncases == 1 && !strcmp(odd->cases[0].strategy->name, "reduce.block") &&
+              odd->cases[0].tunable[TN_CLUSTER] == 8);
+    spec_end(&f);
+    SPEC_BEGIN(g);
+    spec_build(&g, AFFINE);
+    const struct plan *unknown = plan_for(&g, 1 << 18, 0), *known = plan_for(&g, 1 << 18, 132);
+    cr_expect_gt(unknown->ncases, 1, "which case depends on the multiprocessors");
+    cr_expect_eq(known->ncases, 1);
+    const struct device d = device_of("sm_90");
+    const struct tunable resident = { "strategy", "scan.resident", span_none() };
+    const int64_t n = 1 << 28;
+    const struct plan_options o = { .nset = 1, .set = &resident, .size = &n, .only_these = true, .sms = 132 };
+    cr_expect_null(plan_create(&g.s, g.p, &d, &o));
+    cr_expect_not_null(strstr(g.s.diags.last->text, "takes no launch at these sizes"));
+    spec_end(&g);
+}
+
+/* As many blocks as are held at once, evenly; several waves where each block has several tiles. */
+Test(cases, waves_of_blocks)
+{
+    static const struct {
+        int64_t n, blocks;
+    } rows[] = { { 10000000, 204 }, { 1 << 24, 256 },  { 2112 * 16384, 264 },  { 2112 * 16384 + 1, 1057 },
+                 { 1 << 26, 2048 }, { 1 << 28, 2048 }, { 40000 * 16384, 2106 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SPEC_BEGIN(f);
+        spec_build(&f, SUM);
+        const struct plan *plan = plan_for(&f, rows[i].n, 132);
+        const struct formula_env env = { .size = &rows[i].n, .sms = 132 };
+        const int64_t blocks = formula_eval(&plan->cases[0].code.step[0].grid, &env);
+        cr_expect_eq(blocks, rows[i].blocks, "%lld elements: %lld blocks", (long long)rows[i].n, (long long)blocks);
+        spec_end(&f);
+    }
+}
+
+/* Threads that have no point would take most of the time. */
+Test(cases, narrow_arrays_fill_their_blocks)
+{
+    const struct device d = device_of("sm_90");
+    SPEC_BEGIN(f);
+    spec_build(&f,
+               "kind: map\ninputs: {x: 'f32[m, n]', w: 'f32[n]'}\noutputs: {y: {type: 'f32[m, n]', value: x * w}}\n");
+    for (int64_t n = 1; n <= 80; n++) {
+        const int64_t size[] = { (1 << 22) / n, n };
+        const struct plan *plan =
+            plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = size, .only_these = true });
+        cr_assert(plan && plan->ncases > 0);
+        const struct plan_case *c = &plan->cases[plan->ncases - 1];
+        const int64_t blocks = formula_eval(&c->code.step[0].grid, &(struct formula_env){ .size = size, .sms = 132 });
+        const int64_t points = c->tunable[TN_POINTS_X] * c->tunable[TN_POINTS_Y] * c->code.kernel[0].threads;
+        cr_expect_leq(blocks * points, size[0] * n * 21 / 10, "%lld columns: %lld blocks of %lld points", (long long)n,
+                      (long long)blocks, (long long)points);
+    }
+    spec_end(&f);
+}
+
+/* What all pairs share is loaded once for four columns, and no map reads an array in vectors. */
+Test(cases, columns_share_what_their_maps_load)
+{
+    const struct device d = device_of("sm_90");
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: reduce\ninputs: {p: 'f32[k]', q: 'f32[n]'}\nspace: [k, n]\nover: k\nmap: abs(p - q)\n"
+                   "operator: min\noutputs: {r: 'f32[n]'}\n");
+    for (int i = 0; i < 2; i++) {
+        const int64_t size[] = { 1000, 100000 + i };
+        const struct plan *plan =
+            plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = size, .only_these = true });
+        cr_assert(plan && plan->ncases > 0);
+        cr_expect_eq(plan->cases[0].tunable[TN_VECTOR], i ? 1 : 4, "%s", plan->cases[0].code.name);
+    }
+    spec_end(&f);
+}
+
+Test(cases, no_case_that_no_size_takes)
+{
+    const struct device d = device_of("sm_90");
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: scan\ninputs: {x: 'f32[n, 100]'}\nover: n\noperator: add\noutputs: {y: 'f32[n, 100]'}\n");
+    const struct plan *plan = plan_create(&f.s, f.p, &d, NULL);
+    cr_assert_not_null(plan);
+    for (int c = 0; c < plan->ncases; c++)
+        cr_expect(strcmp(plan->cases[c].code.name, "narrow_strips") && strcmp(plan->cases[c].code.name, "pipeline"),
+                  "%s is for fewer columns", plan->cases[c].code.name);
+    spec_end(&f);
+}
+
+/* A tuning file may have any number of entries; the cases that take the other sizes need room behind theirs. */
+Test(cases, room_for_the_usual_cases)
+{
+    enum { ENTRIES = 40 };
+    static const struct tunable set[] = { { "strategy", "segscan.lookback", { 0, 0 } } };
+    const struct device d = device_of("sm_90");
+    struct tuned tuned[ENTRIES];
+    int64_t size[ENTRIES][2];
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: n\noperator: add\noutputs: {y: 'f32[m, n]'}\n");
+    for (int i = 0; i < ENTRIES; i++) {
+        size[i][0] = size[i][1] = 100 << i % 20;
+        tuned[i] = (struct tuned){ .nset = 1, .set = set, .size = size[i] };
+    }
+    const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .ntuned = ENTRIES, .tuned = tuned });
+    cr_assert_not_null(plan);
+    cr_expect_leq(plan->ncases, PLAN_CASES_MAX);
+    cr_expect_str_eq(plan->cases[plan->ncases - 1].code.name, "long_rows_unaligned");
+    spec_end(&f);
+}
