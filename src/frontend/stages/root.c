@@ -134,15 +134,30 @@ static struct ynode *params_of(const struct stages_builder *sb, const struct nam
     return n;
 }
 
-/* Facts of the whole about what the stage has; `used` has the names of its arrays and dimensions. */
-static struct ynode *facts_of(const struct stages_builder *sb, const struct ynode *inputs, const struct ynode *own)
+/* The outputs of a stage and their dimensions, of which some are of no input. */
+static void outputs_collect(struct names *has, const struct ynode *outputs)
 {
-    const struct ynode *facts = of_whole(sb, "assume");
+    for (int i = 0; outputs && outputs->kind == Y_MAPPING && i < outputs->count; i++) {
+        const struct ynode *key = outputs->pair[i].key, *value = outputs->pair[i].value;
+        const struct ynode *type = value->kind == Y_MAPPING ? ynode_get(value, "type") : value;
+        names_add(has, key->text, key->at);
+        if (type)
+            names_collect(has, type);
+        if (value->kind == Y_MAPPING && ynode_get(value, "shape"))
+            names_collect(has, ynode_get(value, "shape"));
+    }
+}
+
+/* Facts of the whole about what the stage has. */
+static struct ynode *facts_of(const struct stages_builder *sb, const struct ynode *inputs, const struct ynode *stage)
+{
+    const struct ynode *facts = of_whole(sb, "assume"), *own = ynode_get(stage, "assume");
     struct names has = { .arena = sb->b->a };
     struct ynode *n = node_mapping(sb->b->a, sb->b->root->at, (facts ? facts->count : 0) + (own ? own->count : 0));
     for (int i = 0; i < inputs->count; i++)
         names_add(&has, inputs->pair[i].key->text, inputs->pair[i].key->at);
     names_collect(&has, inputs);
+    outputs_collect(&has, ynode_get(stage, "outputs"));
     for (int i = 0; facts && i < facts->count; i++)
         if (names_find(&has, facts->pair[i].key->text) >= 0)
             node_put(n, facts->pair[i].key, facts->pair[i].value);
@@ -228,7 +243,7 @@ const struct ynode *stage_root(struct stages_builder *sb, int number)
     node_put(root, node_scalar(a, "inputs", name->at), inputs);
     put_named(a, root, "params", params_of(sb, &used));
     put_named(a, root, "let", lets_of(sb, ynode_get(own, "let"), taken));
-    put_named(a, root, "assume", facts_of(sb, inputs, ynode_get(own, "assume")));
+    put_named(a, root, "assume", facts_of(sb, inputs, own));
     if (level && !ynode_get(own, "determinism"))
         put_named(a, root, "determinism", (struct ynode *)(uintptr_t)level);
     return root;

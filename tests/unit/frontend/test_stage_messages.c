@@ -34,6 +34,10 @@ static const struct {
     { X "stages:\n  a: {kind: reduce, operator: add, outputs: {s: f32}}\noutputs: [s]\n", "input x: f32[n]" },
     { X "determinism: run\nstages:\n" DOUBLE TOP "outputs: [top]\n", "problem t_b: reduce, determinism run" },
     { X "assume: {n: {min: 7}}\nstages:\n" DOUBLE TOP "outputs: [top]\n", "size n min 7" },
+    { X "assume: {k: {min: 50}, z: {aligned: 16}}\nkind: reduce\noperator: add\noutputs:\n  s: f32\n"
+        "  z: {type: 'f32[k]', value: x, at: index(n), combine: max, initial: 0}\n"
+        "  kept: {type: 'f32[n]', value: x - r, where: x > r}\n  many: {type: i32, count: kept}\n",
+      "size n\nsize k min 50\n" },
     { X "stages:\n" DOUBLE "  b: {kind: map, inputs: [x, y], outputs: {z: {type: 'f32[n]', value: y}}}\noutputs: [z]\n"
         "fuse: false\n",
       "input x: f32[n]\ninput y: f32[n]" },

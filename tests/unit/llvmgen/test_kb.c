@@ -74,15 +74,6 @@ static void float_atomics(kb *k, const void *arg)
     kb_kernel_end(k);
 }
 
-static void upper_half(kb *k, const void *arg)
-{
-    (void)arg;
-    struct io io = begin(k, TY_U64, 8, 0);
-    LET(x, kb_load(k, io.in, io.i));
-    kb_store(k, io.out, io.i, kb_mul_high(k, x, kb_add(k, x, 1)));
-    kb_kernel_end(k);
-}
-
 static void block_sum(kb *k, const void *arg)
 {
     (void)arg;
@@ -366,7 +357,6 @@ static const struct row rows[] = {
     { "spin, no nanosleep", spin, { .arch = "sm_70", .ptx = 60 }, { { "nanosleep", 0 } } },
     { "not fused", product_and_sum, { 0 }, { { "fma", 0 }, { "mul.rn.f32", 1 }, { "add.rn.f32", 1 } } },
     { "structure", structure, { 0 }, { { "ld.global.nc.v4.b32", 1 }, { ".b8 ", 0 } } },
-    { "upper half", upper_half, { 0 }, { { "mul.hi.u64", 1 } } },
     { "bool", flag_param, { 0 }, { { ".param .u8", 1 }, { "st.global.b8", 1 } } },
 };
 enum { NROWS = sizeof rows / sizeof *rows };
@@ -421,6 +411,8 @@ static void exercise(kb *k, enum ty ty, int n, int align)
         v[0] = kb_select(k, kb_bin(k, (enum kb_bin)op, v[0], kb_arg_v(x)), v[0], x);
     for (int to = 0; to < TY_COUNT && ty != TY_BOOL; to++)
         v[0] = kb_add(k, v[0], kb_cast(k, kb_cast(k, v[0], (enum ty)to), ty));
+    if (ty == TY_U64)
+        v[0] = kb_mul_high(k, v[0], x);
     v[0] = kb_shfl_xor(k, v[0], 7);
     kb_store_n(k, out, first, n, align, v);
     kb_store(k, out, kb_cast(k, kb_tid(k), TY_U64), kb_load(k, in, kb_cast(k, kb_tid(k), TY_U16)));
