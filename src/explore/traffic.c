@@ -219,10 +219,22 @@ static void add_summed(struct placed *w, const struct expr *e, double points, do
     w->t->l2_sectors += bytes > L1_BYTES ? accesses / r.again * sectors / (r.apart < SECTOR ? 1 : SECTOR / 4) : 0;
 }
 
-/* at() is taken as scattered: a sector for each point, from the nearest cache that holds the array. */
+/* Is every place the index along an axis, so that the array follows axes of the space as others do? */
+static bool follows_axes(const struct expr *e, int *axis)
+{
+    bool all = true;
+    for (int d = 0; d < e->nargs; d++) {
+        all &= e->arg[d]->kind == EX_INDEX;
+        axis[d] = e->arg[d]->kind == EX_INDEX ? e->arg[d]->which : -1;
+    }
+    return all;
+}
+
+/* Other places of at() are taken as scattered: a sector for each point, from the nearest cache that holds the array. */
 static void add_placed(const struct expr *e, void *user)
 {
     struct placed *w = user;
+    int axis[PROG_RANK_MAX];
     if (e->kind != EX_AT)
         return;
     const double points = point_count(w->v->p, w->v->size);
@@ -230,6 +242,10 @@ static void add_placed(const struct expr *e, void *user)
     const double bytes = (double)problem_elements(w->v->p, a, w->v->size) * a->stride;
     if (w->v->p->input[e->which].summed) {
         add_summed(w, e, points, bytes);
+        return;
+    }
+    if (follows_axes(e, axis)) {
+        add_general(w->v, &(struct place){ .array = a, .axis = axis, .loads = 1 }, bytes / a->stride, w->t);
         return;
     }
     w->t->l2_sectors += bytes > L1_BYTES ? points : 0;

@@ -185,6 +185,13 @@ Test(cost, lanes_that_lie_apart_and_inputs_read_again_are_charged)
           1.5,
           8,
           "L2" },
+        /* The same bodies, at the index of an axis. */
+        { "kind: reduce\ninputs: {x: 'f32[n]', q: 'f32[m]'}\nspace: [m, n]\nover: m\n"
+          "let: {d: 'at(x, index(m)) - x'}\nmap: q * d * rsqrt(d * d + 0.001)\noperator: add\noutputs: {a: 'f32[n]'}\n",
+          { 65536, 65536 },
+          1.5,
+          8,
+          "L2" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         double ratio;
