@@ -84,10 +84,16 @@ void segreduce_add(struct planner *pl, const struct strategy *row, segreduce_cas
         make(pl, row, what, arena_printf(&pl->s->arena, "%s_unaligned", name), guard, false);
 }
 
+/* Elements that a thread holds, of all its segments. */
+static int elements(const struct plan_case *c)
+{
+    const int segments = c->tunable[TN_SEGMENTS] > 1 ? c->tunable[TN_SEGMENTS] : 1;
+    return c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * segments;
+}
+
 void segreduce_fit_items(struct plan_case *c)
 {
-    while (c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX &&
-           !c->overridden[TN_ITEMS])
+    while (c->tunable[TN_ITEMS] > 1 && elements(c) > ITEMS_MAX && !c->overridden[TN_ITEMS])
         c->tunable[TN_ITEMS] /= 2;
 }
 
@@ -106,8 +112,8 @@ bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     if (c->tunable[TN_THREADS] % SEG_WARP)
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
-    if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
-        return segreduce_contradiction(pl, c, "a thread holds at most 64 elements of a segment");
+    if (elements(c) > ITEMS_MAX)
+        return segreduce_contradiction(pl, c, "a thread holds at most 64 elements, of all its segments together");
     if (c->tunable[TN_VECTOR] > (segreduce_runs(p) ? access_vector_width(p) : 1) ||
         !segreduce_power_of_two(c->tunable[TN_VECTOR]))
         return segreduce_contradiction(pl, c,
