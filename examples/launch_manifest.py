@@ -3,7 +3,7 @@
 import ctypes, fractions, functools, json, math, operator as o, os, re, struct, sys
 cu, I32, U64 = ctypes.CDLL(os.environ.get('PTXGEN_LIBCUDA', 'libcuda.so.1')), ctypes.c_int, ctypes.c_uint64
 PACK = {'bool': '?', 'i8': 'b', 'i16': 'h', 'i32': 'i', 'i64': 'q', 'u8': 'B', 'u16': 'H', 'u32': 'I', 'u64': 'Q', 'f16': 'e', 'f32': 'f', 'f64': 'd'}
-OPS = {x: eval(f'lambda a, b: a {x} b') for x in '+ - * < <= == != >= > and or'.split()} | {'min': min, 'max': max, 'not': o.not_, 'cdiv': lambda a, b: -(-a // b) if b else 0, 'pow2': lambda a, b: 1 << max(-(-a // b) - 1 if b else 0, 0).bit_length(),
+OPS = {x: eval(f'lambda a, b: a {x} b') for x in '+ - * < <= == != >= > and or'.split()} | {'min': min, 'max': max, 'not': o.not_, 'cdiv': lambda a, b: -(-a // b) if b else 0, 'pow2': lambda a, b: 1 << min(max(-(-a // b) - 1 if b else 0, 0).bit_length(), 62),
        '/': lambda a, b: int(fractions.Fraction(a, b)) if b else 0, '%': lambda a, b: a - b * int(fractions.Fraction(a, b)) if b else 0}
 def call(name, *args): (error := getattr(cu, name)(*args)) and sys.exit(f'{name}: error {error}')
 def get(kind, name, *args): return call(name, ctypes.byref(value := kind()), *args) or value.value

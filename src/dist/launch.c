@@ -205,7 +205,8 @@ static bool fold_gathers(const struct launch *l)
     const struct dist_split *sp = l->d->split;
     const int rank = l->d->comm->rank;
     const bool carries = sp->stage[STAGE_NEXT].problem && room_pieces(l->room, rank) > 0 && place(l->room, rank, 0) > 0;
-    return l->room->tabled && l->failed == PTXGEN_OK && (sp->stage[STAGE_TOTAL].problem || carries);
+    return l->room->tabled && l->room->peers->exchange && l->failed == PTXGEN_OK &&
+           (sp->stage[STAGE_TOTAL].problem || carries);
 }
 
 /* A fold that was not enqueued has not exchanged, and other ranks wait for it. */

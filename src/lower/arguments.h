@@ -12,7 +12,7 @@
 #define KERNEL_VALUES(X)                                                                                               \
     /* several families */                                                                                             \
     X(SEGMENTS, "segments") X(LENGTH, "length") X(COUNT, "count") X(TILES, "tiles") X(ROWS, "rows")                    \
-    X(STRIPS, "strips") X(RECIPROCAL1, "reciprocal1") X(RECIPROCAL2, "reciprocal2")                                                                                                \
+    X(STRIPS, "strips") X(RECIPROCAL1, "reciprocal1") X(RECIPROCAL2, "reciprocal2")                        \
     /* reduce */                                                                                                       \
     X(HEAD, "head") X(LEAD, "lead") X(VECTORS, "vectors") X(BLOCKS, "blocks") X(COLUMNS, "columns") X(BINS, "bins")    \
     X(ELEMENTS, "elements")                                                                                            \

@@ -277,8 +277,9 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
         add_arg(k, (struct prog_arg){
                        .kind = ARG_VALUE, .type = TY_I64, .value = access_size(p, i), .name = p->size[i].name });
     for (int d = 1; d < p->rank && divides_numbers(p); d++)
-        plan_value_arg(k, d == 1 ? VAL_RECIPROCAL1 : VAL_RECIPROCAL2, TY_I64,
-                       f_div(INT64_MAX, f_max(access_extent(p, &p->space[d].extent), 1)));
+        if (p->space[d].extent.size >= 0)
+            plan_value_arg(k, d == 1 ? VAL_RECIPROCAL1 : VAL_RECIPROCAL2, TY_I64,
+                           f_div(INT64_MAX, f_max(access_extent(p, &p->space[d].extent), 1)));
     return k;
 }
 

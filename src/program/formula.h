@@ -31,7 +31,7 @@ enum { FORMULA_MAX = 128, FORMULA_STACK = 16 };
     X(DIV,      "/",       2, "")                                                   \
     X(MOD,      "%",       2, "")                                                   \
     X(CDIV,     "cdiv",    2, "quotient rounded up")                                \
-    X(POW2,     "pow2",    2, "least power of two not below the quotient, at least 1") \
+    X(POW2,     "pow2",    2, "least power of two from 1 to 2^62 not below the quotient") \
     X(MIN,      "min",     2, "")                                                   \
     X(MAX,      "max",     2, "")                                                   \
     X(LT,       "<",       2, "")                                                   \

@@ -18,7 +18,7 @@
 #include "formula.h"
 #include "base/types.h"
 
-enum { PROG_RANK_MAX = 6, PROG_ARG_MAX = 64 };
+enum { PROG_RANK_MAX = 6, PROG_ARG_MAX = 80 };
 
 /* A field of an array of structures; an ordinary array has one field with an empty name. */
 struct prog_field {

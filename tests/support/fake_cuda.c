@@ -324,8 +324,9 @@ ENTRY(cuMemFreeHost, void *memory)
 }
 ENTRY(cuCtxEnablePeerAccess, cu_context context, unsigned flags)
 {
+    const bool alone = fake.peers == FAKE_FIRST_ALONE && stack[depth - 1] == (cu_context)(void *)&context_memory[0];
     (void)context, (void)flags;
-    return fake.peers ? CU_OK : PEER_ACCESS_UNSUPPORTED;
+    return fake.peers && !alone ? CU_OK : PEER_ACCESS_UNSUPPORTED;
 }
 /* A handle is the address, as all processes of the fake are one. */
 ENTRY(cuIpcGetMemHandle, struct cu_ipc_handle *handle, cu_pointer pointer)

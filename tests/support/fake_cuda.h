@@ -22,6 +22,7 @@
 
 /* python/tests/stand_ins.py has the same structures. */
 enum { FAKE_DEVICES = 8 };
+enum { FAKE_FIRST_ALONE = 2 }; /* the first device reaches none of the others, which reach it */
 enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096, FAKE_NAME = 160, FAKE_NODES = 4096, FAKE_AFTER = 64 };
 
 struct fake_call {
@@ -66,7 +67,7 @@ struct fake_cuda {
     int nnodes;
     struct fake_node node[FAKE_NODES];          /* number 1 is the first */
     void (*runs)(const struct fake_call *call); /* what kernels do, in streams and graphs; NULL: nothing */
-    int peers;                                  /* devices reach each other's memory */
+    int peers;                                  /* devices reach each other's memory; FAKE_FIRST_ALONE */
     int foreign_capture;                        /* another thread captures, in the driver's default mode */
     unsigned long long graph_flags, no_flags;   /* those of the last graph; those that the driver does not know */
     /* What launches without attributes do, with all parameters; NULL: nothing. */

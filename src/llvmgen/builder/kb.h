@@ -292,9 +292,9 @@ void kb_cluster_wait_at(kb *k, const char *file, int line);   /* acquire; every 
 void kb_dependency_wait_at(kb *k, const char *file, int line);
 #define kb_dependency_wait(k) kb_dependency_wait_at((k), __FILE__, __LINE__)
 void kb_dependency_launch(kb *k);
-/* All threads of the only block arrive: short messages go between the devices, as the struct exchange_table at the address
- * `table` (i64, of launch/exchange.h; 0: nothing is to do) says.  After it every thread may read what has come, so no array of this kernel is
- * invariant. */
+/* All threads of the only block arrive.  Short messages go between the devices.  `table` (i64) is the address of a struct
+ * exchange_table (launch/exchange.h); 0: nothing is done.  Afterwards every thread may read what came, so no array of the
+ * kernel is invariant. */
 void kb_exchange(kb *k, kb_val table);
 /* One thread, where kb_has_bulk(): ask for `bytes` from p on, both multiples of 16, to be brought to the second-level
  * cache.  It reads nothing, so it may come before kb_dependency_wait(), of inputs too that others still write. */

@@ -35,6 +35,9 @@ static int columns_per_thread(const struct planner *pl)
     return vector;
 }
 
+/* Fewer leave row groups of strips idle.  Not measured against other numbers. */
+enum { FEW_ROWS = 64 };
+
 /* Their variants in tuning.def, and up to how many vectors of columns they are for; 0: any number. */
 static const struct shape {
     const char *name;
@@ -61,7 +64,7 @@ static struct plan_case *columns_case(struct planner *pl, const struct strategy 
     if (of->beside)
         c->tunable[TN_VECTOR] = of->vector; /* whatever the user sets for the vectors beside it */
     plan_set_pdl(pl, c);
-    plan_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT),
+    plan_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT) && !shares_all(pl->plan->problem),
              "every vector is read once, and few are written");
     /* Registers hold what is loaded and the states of all columns. */
     if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= COLUMN_WIDE_WORDS)
@@ -120,9 +123,10 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
         segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false }, shape->name, vector, sizes,
                       false);
     never = false;
-    const struct formula single = shape_guard(pl, shape, 1, &never);
-    const bool better = shares_all(p) && shape == &shapes[0] && vectors; /* strips of several columns */
-    if (!never && !better)
+    struct formula single = shape_guard(pl, shape, 1, &never);
+    if (shares_all(p) && shape == &shapes[0] && vectors) /* strips of several columns are better where they have rows */
+        single = f_and(single, f_or(f_ne(f_mod(segments_inner(p), vector), 0), f_lt(segments_length(p), FEW_ROWS)));
+    if (!never)
         columns_case(pl, row, &(struct columns){ shape, 1, vectors },
                      arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }

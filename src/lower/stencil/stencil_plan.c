@@ -72,9 +72,10 @@ void stencil_keep_wide(const struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int last = p->rank - 1, least = stencil_threads(c, p->rank, last) * stencil_points(c, p->rank, last) / 2;
+    const bool pinned = c->overridden[TN_POINTS_X] || c->overridden[TN_BLOCK_X] || c->overridden[TN_BLOCK_Y];
     int64_t lo, hi;
     plan_extent_range(pl, &p->space[last].extent, &lo, &hi);
-    if (p->rank > 1 && lo <= least)
+    if (p->rank > 1 && lo <= least && !pinned)
         c->code.guard = f_and(c->code.guard, f_lt(least, stencil_extent(p, last)));
 }
 
@@ -166,7 +167,7 @@ static bool adapts(const struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int last = p->rank - 1;
-    if (p->rank < 2 || c->strategy->plan != stencil_multi_write_plan || c->aligned ||
+    if (p->rank < 2 || c->strategy->plan != stencil_multi_write_plan || c->aligned || stencil_one_tree(p) ||
         stencil_points(c, p->rank, last) > 1 || !power_of_two(stencil_threads(c, p->rank, last)) ||
         (p->rank > 2 && !power_of_two(stencil_threads(c, p->rank, 1))))
         return false;

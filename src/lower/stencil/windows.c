@@ -3,8 +3,8 @@
  *
  *   stencil.multi_write  windows of several points, rows read and written in vectors.  Where rows are no multiples of a
  * vector, each row of a window begins at a vector boundary of its own: a case for each way in which boundaries move
- * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together;
- * so do arrays that are narrower than half a block, whose threads a launch then gives to more rows.
+ * from row to row.  What is aligned to nothing goes by columns, a point wide, so that a warp's accesses stay together.
+ * Arrays that fill at most half a block's width go by columns too; a launch then gives their threads to more rows.
  */
 #include "lower/work.h"
 #include "lower/lower_impl.h"

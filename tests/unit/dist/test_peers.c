@@ -174,7 +174,7 @@ static const char *const specs[] = {
 static bool first_has_all; /* the first rank, all elements */
 
 /* Three runs with different data, over `transport`. */
-static void agrees(const char *spec, int ranks, int64_t n, bool peers, const char *transport)
+static void agrees(const char *spec, int ranks, int64_t n, int peers, const char *transport)
 {
     begin(spec, ranks);
     fake_gpu->peers = peers;
@@ -234,6 +234,7 @@ Test(peers, a_rank_has_everything)
            2, 40, true, "nccl");
 }
 Test(peers, devices_that_do_not_reach_each_other) { agrees(specs[0], 2, 40, false, "nccl"); }
+Test(peers, one_device_that_does_not_reach_the_others) { agrees(specs[0], 3, 40, FAKE_FIRST_ALONE, "nccl"); }
 Test(peers, nccl_alone_is_wanted)
 {
     nccl_only = true;

@@ -131,12 +131,20 @@ Test(cases, columns_share_what_their_maps_load)
     SPEC_BEGIN(f);
     spec_build(&f, "kind: reduce\ninputs: {p: 'f32[k]', q: 'f32[n]'}\nspace: [k, n]\nover: k\nmap: abs(p - q)\n"
                    "operator: min\noutputs: {r: 'f32[n]'}\n");
-    for (int i = 0; i < 2; i++) {
-        const int64_t size[] = { 1000, 100000 + i };
-        const struct plan *plan =
-            plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = size, .only_these = true });
+    static const struct {
+        int64_t k, n;
+        int vector;
+        const char *name;
+    } row[] = { { 1000, 100000, 4, "strips" },      { 1000, 100001, 1, "strips_scalar" },
+                { 1000, 200000, 4, "strips" },      { 1000, 200001, 1, "columns_scalar" },
+                { 5, 200000, 1, "columns_scalar" }, { 5, 1 << 20, 4, "columns" } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const int64_t size[] = { row[i].k, row[i].n };
+        const struct plan_options o = { .size = size, .only_these = true, .sms = 132 };
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
         cr_assert(plan && plan->ncases > 0);
-        cr_expect_eq(plan->cases[0].tunable[TN_VECTOR], i ? 1 : 4, "%s", plan->cases[0].code.name);
+        cr_expect_str_eq(plan->cases[0].code.name, row[i].name, "%lld of %lld", (long long)size[0], (long long)size[1]);
+        cr_expect_eq(plan->cases[0].tunable[TN_VECTOR], row[i].vector, "%s", row[i].name);
     }
     spec_end(&f);
 }
