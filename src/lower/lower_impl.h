@@ -81,6 +81,8 @@ int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise);
 bool plan_overrides(const struct planner *pl, enum tunable_id t);
 
 /* Its arguments begin with all inputs, outputs, params and sizes, in this order. */
+/* Do kernels take points by their linear number, and indices from it for inputs that do not follow all axes? */
+bool plan_divides_numbers(const struct problem *p);
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 void plan_value_arg(struct prog_kernel *k, enum kernel_value id, enum ty type, struct formula value);
 int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,

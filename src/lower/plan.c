@@ -243,8 +243,7 @@ void plan_case_variant(struct planner *pl, struct plan_case *c, const char *vari
 
 static void add_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_arg *)k->arg)[k->nargs++] = arg; }
 
-/* Do kernels take points by their linear number, and indices from it for inputs that do not follow all axes? */
-static bool divides_numbers(const struct problem *p)
+bool plan_divides_numbers(const struct problem *p)
 {
     bool others = p->nby > 0;
     for (int i = 0; i < p->ninputs; i++)
@@ -276,7 +275,7 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
     for (int i = 0; i < p->nsizes + p->njoined; i++)
         add_arg(k, (struct prog_arg){
                        .kind = ARG_VALUE, .type = TY_I64, .value = access_size(p, i), .name = p->size[i].name });
-    for (int d = 1; d < p->rank && divides_numbers(p); d++)
+    for (int d = 1; d < p->rank && plan_divides_numbers(p); d++)
         if (p->space[d].extent.size >= 0)
             plan_value_arg(k, d == 1 ? VAL_RECIPROCAL1 : VAL_RECIPROCAL2, TY_I64,
                            f_div(INT64_MAX, f_max(access_extent(p, &p->space[d].extent), 1)));

@@ -244,7 +244,7 @@ static void plan_middle(struct planner *pl, const struct strategy *row, const st
     if (hi > t->to)
         guard = f_and(guard, f_le(n, t->to));
     struct plan_case *c = add_cases(pl, row, t, t->size, guard, false);
-    if (state_fields(p, NULL) > FEW_FIELDS)
+    if (state_fields(p, NULL) > FEW_FIELDS || plan_divides_numbers(p))
         plan_min_blocks(pl, c);
 }
 

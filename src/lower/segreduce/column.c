@@ -118,13 +118,15 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     bool never = false;
     const struct formula sizes = shape_guard(pl, shape, vector, &never);
     const struct problem *p = pl->plan->problem;
-    const bool vectors = shares_all(p) ? vector > 1 && !shape->up_to : access_aligned_guard(p, vector, true, &aligned);
+    const bool strips = shape == &shapes[SHAPES - 1];
+    const bool vectors = shares_all(p) ? vector > 1 && strips : access_aligned_guard(p, vector, true, &aligned);
     if (!never && vectors)
         segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false }, shape->name, vector, sizes,
                       false);
     never = false;
     struct formula single = shape_guard(pl, shape, 1, &never);
-    if (shares_all(p) && shape == &shapes[0] && vectors) /* strips of several columns are better where they have rows */
+    if (shares_all(p) && shape == &shapes[0] &&
+        vector > 1) /* strips of several columns are better where they have rows */
         single = f_and(single, f_or(f_ne(f_mod(segments_inner(p), vector), 0), f_lt(segments_length(p), FEW_ROWS)));
     if (!never)
         columns_case(pl, row, &(struct columns){ shape, 1, vectors },

@@ -137,7 +137,8 @@ Test(cases, columns_share_what_their_maps_load)
         const char *name;
     } row[] = { { 1000, 100000, 4, "strips" },      { 1000, 100001, 1, "strips_scalar" },
                 { 1000, 200000, 4, "strips" },      { 1000, 200001, 1, "columns_scalar" },
-                { 5, 200000, 1, "columns_scalar" }, { 5, 1 << 20, 4, "columns" } };
+                { 5, 200000, 1, "columns_scalar" }, { 5, 1 << 20, 1, "columns_scalar" },
+                { 1000, 1 << 20, 4, "strips" } };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const int64_t size[] = { row[i].k, row[i].n };
         const struct plan_options o = { .size = size, .only_these = true, .sms = 132 };
