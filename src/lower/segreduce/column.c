@@ -125,8 +125,8 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
                       false);
     never = false;
     struct formula single = shape_guard(pl, shape, 1, &never);
-    if (shares_all(p) && shape == &shapes[0] &&
-        vector > 1) /* strips of several columns are better where they have rows */
+    /* Strips of several columns are better where there are rows for them. */
+    if (shares_all(p) && shape == &shapes[0] && vector > 1)
         single = f_and(single, f_or(f_ne(f_mod(segments_inner(p), vector), 0), f_lt(segments_length(p), FEW_ROWS)));
     if (!never)
         columns_case(pl, row, &(struct columns){ shape, 1, vectors },

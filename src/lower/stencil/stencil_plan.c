@@ -75,7 +75,7 @@ void stencil_keep_wide(const struct planner *pl, struct plan_case *c)
     const bool pinned = c->overridden[TN_POINTS_X] || c->overridden[TN_BLOCK_X] || c->overridden[TN_BLOCK_Y];
     int64_t lo, hi;
     plan_extent_range(pl, &p->space[last].extent, &lo, &hi);
-    if (p->rank > 1 && lo <= least && !pinned)
+    if (p->rank > 1 && lo <= least && !pinned && !stencil_one_tree(p))
         c->code.guard = f_and(c->code.guard, f_lt(least, stencil_extent(p, last)));
 }
 

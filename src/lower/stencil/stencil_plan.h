@@ -31,7 +31,7 @@ bool stencil_roomy(const struct problem *p, const struct plan_case *c);
 /* Are the values of a place in a block that streams nearly more than registers hold? */
 bool stencil_tight(const struct problem *p, const struct plan_case *c);
 /* The case leaves rows that fill at most half a block's width to the last one, whose launches choose the width; not where
- * the user has set a width. */
+ * the user has set a width, nor where all cases have one tree. */
 void stencil_keep_wide(const struct planner *pl, struct plan_case *c);
 /* Defaults from a shape, made to agree with what the user has set. */
 void stencil_set_shape(struct plan_case *c, struct shape s);

@@ -207,7 +207,7 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     stencil_set_shape(c, s);
     set_min_blocks(pl, c, s);
     make_room(pl, c, s);
-    if (vector > 1 && !stencil_one_tree(p))
+    if (vector > 1)
         stencil_keep_wide(pl, c);
 }
 

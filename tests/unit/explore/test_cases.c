@@ -124,6 +124,32 @@ Test(cases, narrow_arrays_fill_their_blocks)
     spec_end(&f);
 }
 
+/* Where one tree is promised, arrays at other addresses are divided into the same blocks, whatever the user pins. */
+Test(cases, one_tree_has_one_grid)
+{
+    const struct tunable set[] = { { "strategy", "stencil.multi_write", span_none() },
+                                   { "points_x", "1", span_none() } };
+    const struct device d = device_of("sm_90");
+    SPEC_BEGIN(f);
+    spec_build(&f, "kind: stencil\ninputs: {x: 'f32[m, n]'}\nboundary: clamp\ndeterminism: run\n"
+                   "reductions: {r: {map: x, operator: add}}\n"
+                   "outputs: {y: {type: 'f32[m, n]', value: 'x[0, 1]'}, s: {type: f32, value: r}}\n");
+    for (int nset = 1; nset <= 2; nset++) {
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = nset, .set = set });
+        cr_assert(plan && plan->ncases == 3);
+        for (int64_t n = 4; n <= 260; n += 4) {
+            int64_t blocks[2];
+            for (int i = 0; i < 2; i++)
+                blocks[i] = formula_eval(&plan->cases[i].code.step[0].grid,
+                                         &(struct formula_env){ .size = (int64_t[]){ 10000, n }, .sms = 132 });
+            cr_expect_eq(blocks[0], blocks[1], "%lld columns: %s %lld blocks, %s %lld", (long long)n,
+                         plan->cases[0].code.name, (long long)blocks[0], plan->cases[1].code.name,
+                         (long long)blocks[1]);
+        }
+    }
+    spec_end(&f);
+}
+
 /* What all pairs share is loaded once for four columns, and no map reads an array in vectors. */
 Test(cases, columns_share_what_their_maps_load)
 {
