@@ -233,10 +233,10 @@ static bool verify(struct codegen *cg, const char *when)
 #endif
 }
 
-static void optimise(struct codegen *cg, bool library)
+static void run_passes(struct codegen *cg, const char *passes)
 {
     LLVMPassBuilderOptionsRef po = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(cg->mod, pass_pipeline((int)cg->options.pipeline, library), cg->machine->tm, po);
+    LLVMErrorRef error = LLVMRunPasses(cg->mod, passes, cg->machine->tm, po);
     LLVMDisposePassBuilderOptions(po);
     if (error) {
         char *text = LLVMGetErrorMessage(error);
@@ -251,11 +251,13 @@ static void finish(void *user)
     if (!verify(cg, "as emitted"))
         return;
     const bool library = mathlib_needed(cg->mod);
+    if (library) /* while calls are calls: of equal ones one is left */
+        run_passes(cg, "function(sroa,early-cse<memssa>)");
     if (library && !mathlib_link(cg->mod, cg->options.libdevice, &cg->errors)) {
         cg->code = D_NO_MATH_LIBRARY;
         return;
     }
-    optimise(cg, library);
+    run_passes(cg, pass_pipeline((int)cg->options.pipeline, library));
     nvptx_keep_exact(cg->mod);
     verify(cg, "after the passes");
 }

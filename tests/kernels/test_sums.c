@@ -81,6 +81,15 @@ static const struct place places[] = {
       "  c: {type: 'f16[n, m]', value: 'sum(f, x)'}\n  d: {type: 'bool[n, m]', value: 'all(f, z.ok) or any(f, x > "
       "1)'}\n",
       { NULL } },
+    /* some wait for others, also by way of a let; more than one loop takes; two dimensions */
+    { "mnfg",
+      "kind: map\ninputs: {x: 'f32[m, f]', y: 'f32[n, f]', z: 'f32[n, g]'}\n"
+      "let: {top: 'greatest(f, x * y)', all: 'sum(f, exp(x * y - top))'}\noutputs:\n"
+      "  a: {type: 'f32[m, n]', value: 'sum(f, exp(x * y - top) / all) + sum(g, z * all) + sum(f, x)'}\n"
+      "  b: {type: 'f32[m, n]', value: 'sum(f, x * cos(y)) + sum(f, x * sin(y)) + least(f, y) * least(g, z)'}\n"
+      "  c: {type: 'f32[m, n]', value: 'all + sum(f, sum(g, x * z)) + sum(f, 1 + x) + sum(f, 2 - x) + sum(f, 3 + y)'}\n"
+      "  d: {type: 'f32[m, n]', value: 'sum(f, 4 - y) + sum(f, 5 + x) + sum(f, 6 + y) + sum(f, 7 + x) + product(f, x)'}\n",
+      { STENCIL } },
 };
 
 static void random_sizes(const char *names, int64_t *size)

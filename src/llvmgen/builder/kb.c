@@ -357,6 +357,16 @@ LLVMValueRef kb_call(kb *k, const char *name, LLVMTypeRef ret, int n, LLVMValueR
     return LLVMBuildCall2(k->b, fty, declaration(k, name, fty, convergent), args, (unsigned)n, "");
 }
 
+LLVMValueRef kb_pure(kb *k, LLVMValueRef call)
+{
+    static const char *const name[] = { "memory" /* none */, "nounwind", "willreturn" };
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        const unsigned kind = LLVMGetEnumAttributeKindForName(name[i], strlen(name[i]));
+        LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(k->cx, kind, 0));
+    }
+    return call;
+}
+
 LLVMValueRef kb_overloaded(kb *k, const char *name, enum ty ty, int n, LLVMValueRef *args)
 {
     char full[64];

@@ -109,6 +109,8 @@ LLVMTypeRef kb_llvm_ty(kb *k, enum ty ty);
 /* Call a declared function or intrinsic by name (declared on first use); convergent: barriers, shuffles, inline
  * assembly like them. */
 LLVMValueRef kb_call(kb *k, const char *name, LLVMTypeRef ret, int n, LLVMValueRef *args, bool convergent);
+/* The call's value depends on its arguments alone: of equal calls one is left. */
+LLVMValueRef kb_pure(kb *k, LLVMValueRef call);
 /* Zeroed memory until the kernel ends; NULL is a misuse that has been noted. */
 void *kb_scratch(kb *k, size_t bytes);
 void kb_misuse(kb *k, const char *format, ...) __attribute__((format(printf, 2, 3)));

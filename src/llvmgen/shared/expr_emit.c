@@ -278,24 +278,23 @@ static bool is_held(const kb *k, const struct emit_env *env, const struct expr *
     return false;
 }
 
-static bool sum_open(kb *k, struct emit_env *env, const struct expr *e, int dimension, int held, struct emit_sum *sum)
+/* held: the most values that may be held. */
+static bool sum_open(kb *k, struct emit_env *env, int dimension, int held, struct emit_sum *sum)
 {
     *sum = (struct emit_sum){ .dimension = dimension, .outer = env->sum, .place = kb_place(k) };
     sum->held = kb_scratch(k, sizeof *sum->held * (size_t)held);
-    if (sum->held && e->kind == EX_SUM && dimension >= 0)
-        hold(k, env, sum, e->arg[0]);
     return sum->held != NULL; /* else out of memory, which has been noted */
 }
 
 enum { TOGETHER_MAX = 8, UNROLL = 4, WRITTEN_OUT = 8, LARGE = 64 };
 
-/* Sums of n elements. */
+/* m sums over one dimension, each of n elements: of element i sum j has the number i * m + j. */
 struct sums {
     kb *k;
-    int n;
+    int n, m;
     struct emit_env *const *env;
-    const struct expr *e;
-    struct emit_sum sum[TOGETHER_MAX];
+    const struct expr *const *e;
+    struct emit_sum *sum; /* of each element: where all of its sums are */
     kb_var total[TOGETHER_MAX];
 };
 
@@ -304,8 +303,11 @@ static void add_term(struct sums *s, kb_val index)
     kb *k = s->k;
     for (int i = 0; i < s->n; i++) {
         s->sum[i].index = index;
-        const kb_val term = emit_expr(k, s->env[i], s->e->arg[0]);
-        kb_set(k, s->total[i], emit_fold(k, (enum fold)s->e->op, kb_get(k, s->total[i]), term));
+        for (int j = 0; j < s->m; j++) {
+            const kb_var total = s->total[i * s->m + j];
+            const kb_val term = emit_expr(k, s->env[i], s->e[j]->arg[0]);
+            kb_set(k, total, emit_fold(k, (enum fold)s->e[j]->op, kb_get(k, total), term));
+        }
     }
 }
 
@@ -340,79 +342,121 @@ static bool sums_inside(const struct expr *e)
     return does;
 }
 
-/* One loop for n elements: what several of them read is read once. */
-static void emit_sums(kb *k, int n, struct emit_env *const *env, const struct expr *e, kb_val *out)
+static int unrolled(int n, int m, const struct expr *const *e, int size)
 {
-    const enum fold op = (enum fold)e->op;
-    const int size = nodes(e->arg[0]);
-    const int unroll = size * n > LARGE || sums_inside(e->arg[0]) ? 1 : n > 1 ? UNROLL / 2 : UNROLL;
-    struct sums s = { .k = k, .n = n, .env = env, .e = e };
-    const kb_val terms = emit_expr(k, env[0], e->arg[1]), none = emit_fold_identity(k, op, e->type);
+    bool nested = false;
+    for (int j = 0; j < m; j++)
+        nested |= sums_inside(e[j]->arg[0]);
+    return size * n > LARGE || nested ? 1 : n > 1 ? UNROLL / 2 : UNROLL;
+}
+
+/* One loop for m sums of n elements, n * m <= TOGETHER_MAX: what several of them read is read once. */
+static void emit_sums(kb *k, int n, struct emit_env *const *env, int m, const struct expr *const *e, kb_val *out)
+{
+    int size = 0;
+    struct emit_sum sum[TOGETHER_MAX];
+    struct sums s = { .k = k, .n = n, .m = m, .env = env, .e = e, .sum = sum };
+    const kb_val terms = emit_expr(k, env[0], e[0]->arg[1]);
+    for (int x = 0; x < n * m; x++)
+        out[x] = emit_fold_identity(k, (enum fold)e[x % m]->op, e[x % m]->type);
+    for (int j = 0; j < m; j++)
+        size += nodes(e[j]->arg[0]);
     for (int i = 0; i < n; i++) {
-        out[i] = none;
-        if (!sum_open(k, env[i], e, e->which, size, &s.sum[i]))
+        if (!sum_open(k, env[i], e[0]->which, size, &sum[i]))
             return;
-        s.total[i] = kb_var_new(k, fold_begin(k, op, e->type), "total");
+        for (int j = 0; j < m; j++) {
+            hold(k, env[i], &sum[i], e[j]->arg[0]);
+            s.total[i * m + j] = kb_var_new(k, fold_begin(k, (enum fold)e[j]->op, e[j]->type), "total");
+        }
     }
     for (int i = 0; i < n; i++)
-        env[i]->sum = &s.sum[i];
-    add_all(&s, terms, unroll);
-    for (int i = 0; i < n; i++) {
-        env[i]->sum = s.sum[i].outer;
-        out[i] = kb_get(k, s.total[i]);
-        if (ty_is_float(e->type))
-            out[i] = kb_select(k, kb_gt(k, terms, 0), out[i], none);
+        env[i]->sum = &sum[i];
+    add_all(&s, terms, unrolled(n, m, e, size));
+    for (int i = 0; i < n; i++)
+        env[i]->sum = sum[i].outer;
+    for (int x = 0; x < n * m; x++) {
+        const kb_val none = out[x];
+        out[x] = kb_get(k, s.total[x]);
+        if (ty_is_float(none.ty))
+            out[x] = kb_select(k, kb_gt(k, terms, 0), out[x], none);
     }
 }
 
 static kb_val emit_sum(kb *k, struct emit_env *env, const struct expr *e)
 {
     kb_val out;
-    emit_sums(k, 1, &env, e, &out);
+    emit_sums(k, 1, &env, 1, &e, &out);
     return out;
 }
+
+enum { UNSEEN, READY, WAITS };
 
 struct together {
     kb *k;
     int n;
     struct emit_env *const *env;
-    bool let_seen[LET_VALUES_MAX];
+    int m; /* sums of this round */
+    const struct expr *e[TOGETHER_MAX];
+    unsigned char let[LET_VALUES_MAX]; /* in this round: UNSEEN … */
 };
 
-static void sum_together(struct together *t, const struct expr *e)
+/* Sums that one loop can compute: over the same dimension, to the same end. */
+static bool joins(const struct together *t, const struct expr *e)
 {
-    kb_val out[TOGETHER_MAX];
-    for (int from = 0; from < t->n; from += TOGETHER_MAX) {
-        const int n = t->n - from < TOGETHER_MAX ? t->n - from : TOGETHER_MAX;
-        emit_sums(t->k, n, t->env + from, e, out);
-        for (int i = 0; i < n; i++) {
-            struct emit_sum *done = kb_scratch(t->k, sizeof *done);
-            if (!done || !sum_open(t->k, t->env[from + i], e, -1, 1, done))
-                return;
-            done->held[done->nheld++] = (struct emit_held){ e, out[i] };
-            t->env[from + i]->sum = done;
-        }
-    }
+    for (int j = 0; j < t->m; j++)
+        if (t->e[j] == e)
+            return false;
+    return t->m == 0 || (t->m < TOGETHER_MAX && e->which == t->e[0]->which && expr_equal(e->arg[1], t->e[0]->arg[1]));
 }
 
-/* The innermost first: those that do not vary along the sums around them. */
-static void find_sums(struct together *t, const struct expr *e)
+/* Does the expression wait for a sum that does not vary along the sums around it?  The innermost that wait for nothing
+ * are those of this round. */
+static bool find_sums(struct together *t, const struct expr *e)
 {
     kb_val held;
-    if (e->kind == EX_LET && !t->let_seen[e->which]) {
-        t->let_seen[e->which] = true;
-        find_sums(t, t->env[0]->let[e->which].value);
-    }
+    bool waits = false;
+    if (e->kind == EX_LET && t->let[e->which] == UNSEEN)
+        t->let[e->which] = find_sums(t, t->env[0]->let[e->which].value) ? WAITS : READY;
+    if (e->kind == EX_LET)
+        return t->let[e->which] == WAITS;
     for (int i = 0; i < e->nargs; i++)
-        find_sums(t, e->arg[i]);
-    if (e->kind == EX_SUM && stands(t->env[0]->sum, e) && !is_held(t->k, t->env[0], e, &held))
-        sum_together(t, e);
+        waits |= find_sums(t, e->arg[i]);
+    if (e->kind != EX_SUM || !stands(t->env[0]->sum, e) || is_held(t->k, t->env[0], e, &held))
+        return waits;
+    if (!waits && joins(t, e))
+        t->e[t->m++] = e;
+    return true;
 }
 
-void emit_together(kb *k, int n, struct emit_env *const *env, const struct expr *e)
+/* The sums of this round, of elements from number `from` on, whose environments use the values from then on. */
+static bool sum_round(struct together *t, int from, int n)
 {
-    struct together t = { .k = k, .n = n, .env = env };
-    find_sums(&t, e);
+    kb_val out[TOGETHER_MAX];
+    emit_sums(t->k, n, t->env + from, t->m, t->e, out);
+    for (int i = 0; i < n; i++) {
+        struct emit_env *env = t->env[from + i];
+        struct emit_sum *done = kb_scratch(t->k, sizeof *done);
+        if (!done || !sum_open(t->k, env, -1, t->m, done))
+            return false;
+        for (int j = 0; j < t->m; j++)
+            done->held[done->nheld++] = (struct emit_held){ t->e[j], out[i * t->m + j] };
+        env->sum = done;
+    }
+    return true;
+}
+
+void emit_together(kb *k, int n, struct emit_env *const *env, int nexprs, const struct expr *const *e)
+{
+    bool more = true;
+    while (more) {
+        struct together t = { .k = k, .n = n, .env = env };
+        for (int i = 0; i < nexprs; i++)
+            find_sums(&t, e[i]);
+        more = t.m > 0;
+        const int most = more ? TOGETHER_MAX / t.m : 0;
+        for (int from = 0; from < n && more; from += most)
+            more = sum_round(&t, from, n - from < most ? n - from : most);
+    }
 }
 
 static kb_val running_index(kb *k, const struct emit_env *env, const struct expr *e)

@@ -62,8 +62,9 @@ struct emit_env {
 void emit_env_init(struct emit_env *env, emit_leaf leaf, void *user, const struct problem *p);
 
 kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e);
-/* Emits the sums in the expression, one loop for the environments of n elements, which use the values from then on. */
-void emit_together(kb *k, int n, struct emit_env *const *env, const struct expr *e);
+/* Emits the sums in the expressions, for the environments of n elements, which use the values from then on.  Sums over
+ * one dimension share a loop. */
+void emit_together(kb *k, int n, struct emit_env *const *env, int nexprs, const struct expr *const *e);
 /* n expressions as the fields of a tuple. */
 kb_tup emit_exprs(kb *k, struct emit_env *env, int n, const struct expr *const *e);
 

@@ -272,18 +272,21 @@ void env_init(struct point *pt, struct gen *g, const kb_tup *state)
 void points_together(struct point *pt, int n, size_t size)
 {
     enum { MOST = 64 };
-    const struct gen *g = pt->g;
+    const struct problem *p = pt->g->p;
     struct emit_env *env[MOST];
-    if (!g->p->sums || n < 2 || n > MOST)
+    const struct expr *e[(1 + PROBLEM_ARGS_MAX) * STATE_FIELDS_MAX];
+    int m = 0;
+    if (!p->sums || n > MOST)
         return;
     for (int i = 0; i < n; i++)
         env[i] = &((struct point *)((char *)pt + (size_t)i * size))->env;
-    for (int r = 0; g->p->kind == KIND_REDUCE && r < g->p->nreductions; r++)
-        for (int f = 0; f < g->p->reduction[r].op->nfields; f++)
-            emit_together(g->k, n, env, g->p->reduction[r].map[f]);
-    for (int o = 0; o < g->p->noutputs; o++)
-        for (int f = 0; output_moment(&g->p->output[o]) == AT_POINT && f < g->p->output[o].array.nfields; f++)
-            emit_together(g->k, n, env, g->p->output[o].value[f]);
+    for (int r = 0; p->kind == KIND_REDUCE && r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            e[m++] = p->reduction[r].map[f];
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++)
+            e[m++] = p->output[o].value[f];
+    emit_together(pt->g->k, n, env, m, e);
 }
 
 kb_tup point_map(struct point *pt)

@@ -5,6 +5,8 @@
  *     linkonce every definition of the library, so that the linker takes only what the module reaches
  *     internal what was taken, so that nothing of it is left after inlining
  *
+ * A sine and a cosine of one value become one call, which reduces the value once.
+ *
  * 3.5 ms instead of 377 for parsing and linking all of libdevice.  libclc has the same functions under OpenCL's mangled
  * names.
  */
@@ -107,6 +109,84 @@ static LLVMModuleRef open_library(LLVMModuleRef mod, const char *path, struct ll
     return lib;
 }
 
+/* ---- sines and cosines ------------------------------------------------------------------------------------------- */
+
+/* A call of f with the value in the block. */
+static LLVMValueRef call_of(LLVMValueRef f, LLVMValueRef value, LLVMBasicBlockRef block)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(value); u; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+        if (LLVMIsACallInst(user) && LLVMGetCalledValue(user) == f && LLVMGetInstructionParent(user) == block)
+            return user;
+    }
+    return NULL;
+}
+
+static bool comes_before(LLVMValueRef a, LLVMValueRef b)
+{
+    while (a && a != b)
+        a = LLVMGetNextInstruction(a);
+    return a == b;
+}
+
+static void join(LLVMBuilderRef b, LLVMValueRef both, LLVMValueRef sine, LLVMValueRef cosine)
+{
+    LLVMValueRef x = LLVMGetOperand(sine, 0), call[] = { sine, cosine }, at[2], result[2];
+    LLVMTypeRef type = LLVMTypeOf(x);
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(LLVMGetBasicBlockParent(LLVMGetInstructionParent(sine)));
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(entry));
+    for (int i = 0; i < 2; i++)
+        at[i] = LLVMBuildAlloca(b, type, "");
+    LLVMPositionBuilderBefore(b, comes_before(sine, cosine) ? sine : cosine);
+    LLVMBuildCall2(b, LLVMGlobalGetValueType(both), both, (LLVMValueRef[]){ x, at[0], at[1] }, 3, "");
+    for (int i = 0; i < 2; i++)
+        result[i] = LLVMBuildLoad2(b, type, at[i], "");
+    for (int i = 0; i < 2; i++) {
+        LLVMReplaceAllUsesWith(call[i], result[i]);
+        LLVMInstructionEraseFromParent(call[i]);
+    }
+}
+
+static void join_all(LLVMModuleRef mod, LLVMValueRef f, LLVMValueRef other, const char *name)
+{
+    LLVMTypeRef type = LLVMGetReturnType(LLVMGlobalGetValueType(f));
+    LLVMContextRef cx = LLVMGetModuleContext(mod);
+    LLVMTypeRef pointer = LLVMPointerTypeInContext(cx, 0);
+    LLVMTypeRef of_both = LLVMFunctionType(LLVMVoidTypeInContext(cx), (LLVMTypeRef[]){ type, pointer, pointer }, 3, false);
+    LLVMValueRef both = LLVMAddFunction(mod, name, of_both);
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(cx);
+    LLVMUseRef next;
+    for (LLVMUseRef u = LLVMGetFirstUse(f); u; u = next) {
+        LLVMValueRef call = LLVMGetUser(u);
+        LLVMValueRef pair = call_of(other, LLVMGetOperand(call, 0), LLVMGetInstructionParent(call));
+        next = LLVMGetNextUse(u); /* before the call goes */
+        if (pair)
+            join(b, both, call, pair);
+    }
+    LLVMDisposeBuilder(b);
+    LLVMValueRef all[] = { f, other, both };
+    for (int i = 0; i < 3; i++)
+        if (!LLVMGetFirstUse(all[i]))
+            LLVMDeleteFunction(all[i]);
+}
+
+static const struct {
+    const char *sine, *cosine, *both;
+} waves[] = { { "__nv_sinf", "__nv_cosf", "__nv_sincosf" }, { "__nv_sin", "__nv_cos", "__nv_sincos" } };
+enum { NWAVES = sizeof waves / sizeof *waves };
+
+/* libclc's takes other arguments. */
+static void join_waves(LLVMModuleRef mod, LLVMModuleRef lib)
+{
+    for (int i = 0; i < NWAVES; i++) {
+        LLVMValueRef sine = LLVMGetNamedFunction(mod, waves[i].sine), cosine = LLVMGetNamedFunction(mod, waves[i].cosine);
+        if (sine && cosine && LLVMGetNamedFunction(lib, waves[i].both))
+            join_all(mod, sine, cosine, waves[i].both);
+    }
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
 /* Only the library's functions were linkonce. */
 static void internalise(LLVMModuleRef mod)
 {
@@ -127,6 +207,7 @@ bool mathlib_link(LLVMModuleRef mod, const char *path, struct llvm_errors *e)
     LLVMModuleRef lib = open_library(mod, path, e);
     if (!lib)
         return false;
+    join_waves(mod, lib);
     rename_for_clc(mod, lib);
     if (LLVMLinkModules2(mod, lib)) { /* takes the library */
         llvm_error(e, "linking the math library %s failed", path);

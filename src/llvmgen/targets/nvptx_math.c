@@ -35,7 +35,8 @@ LLVMValueRef nv_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args)
         snprintf(name, sizeof name, "%s.f%d", r->intrinsic, ty_bits(ty));
     else
         snprintf(name, sizeof name, "__nv_%s%s", r->library, ty == TY_F32 ? "f" : "");
-    return kb_call(k, name, kb_llvm_ty(k, ty), n, args, false);
+    LLVMValueRef call = kb_call(k, name, kb_llvm_ty(k, ty), n, args, false);
+    return r->intrinsic ? call : kb_pure(k, call);
 }
 
 LLVMValueRef nv_extreme(kb *k, bool maximum, enum ty ty, LLVMValueRef a, LLVMValueRef b)

@@ -105,6 +105,40 @@ Test(ptx, library_in_every_pipeline)
     }
 }
 
+/* Two values' functions, of each value again, in the order that `turned` says. */
+static void emit_waves(kb *k, const void *arg)
+{
+    const bool turned = *(const bool *)arg;
+    kb_kernel_begin(k, "kernel", 64, 0, 0, 1);
+    kb_ptr p = kb_param_ptr(k, TY_F32, 8, 0, "p");
+    for (int i = 0; i < 2; i++) {
+        kb_val r = kb_immf(k, TY_F32, 0), x = kb_load(k, p, kb_add(k, kb_tid(k), 64 * i));
+        for (int j = 0; j < 2; j++) {
+            const kb_val sine = emit_function(k, turned ? FN_COS : FN_SIN, 1, &x);
+            const kb_val cosine = emit_function(k, turned ? FN_SIN : FN_COS, 1, &x);
+            r = kb_add(k, r, kb_mul(k, sine, cosine));
+        }
+        kb_store(k, p, kb_add(k, kb_tid(k), 128 + 64 * i), r);
+    }
+    kb_kernel_end(k);
+}
+
+/* A value is reduced once for its sine and its cosine, however often they are called: the reduction's last factor is
+ * pi / 2 in double precision. */
+Test(ptx, sine_and_cosine_of_one_value)
+{
+    if (!have_library())
+        cr_skip("no math library here");
+    for (int turned = 0; turned < 2; turned++) {
+        struct emitted e = emit_with((struct emission_options){ 0 }, emit_waves, &(bool){ turned });
+        cr_assert(e.ok, "%s", e.error);
+        cr_expect_eq(occurrences(e.text, "0d3BF921FB54442D19"), 2, "%d reductions of 2 values\n%s",
+                     occurrences(e.text, "0d3BF921FB54442D19"), e.text);
+        cr_expect_eq(occurrences(e.text, ".extern"), 0);
+        free(e.text);
+    }
+}
+
 /* The fallback has the same functions under other names. */
 Test(ptx, libclc, .timeout = 200)
 {
@@ -120,6 +154,9 @@ Test(ptx, libclc, .timeout = 200)
         cr_expect_eq(occurrences(e.text, ".extern"), 0, "%s.%s", functions[i].name, ty_name(c.ty));
         free(e.text);
     }
+    struct emitted e = emit_with((struct emission_options){ .gen.libdevice = path }, emit_waves, &(bool){ false });
+    cr_expect(e.ok, "a sine and a cosine: %s", e.error);
+    free(e.text);
 }
 
 static void two_kernels(kb *k, const void *arg)
