@@ -44,6 +44,7 @@ static void vector_points(struct share *s, struct point *pt, const struct direct
     for (int j = 0; j < s->vector; j++) {
         point_init(&pt[j], s->g, base, offset, plus + j);
         pt[j].direct = &d[j];
+        point_is_of_vector(&pt[j], j, s->vector);
     }
 }
 

@@ -153,6 +153,7 @@ static kb_tup full_window(struct windows *w, kb_val i, kb_val base)
     for (int j = 0; j < w->per_lane; j++) {
         point_init(&pt[j], g, base, own, j);
         pt[j].direct = &d[j];
+        point_is_of_vector(&pt[j], j, w->per_lane);
     }
     for (int q = 0; q < w->items; q++)
         points_store(&pt[q * w->vector], w->vector, g->c->aligned && !gen_tunable(g, TN_SMEM_TRANSPOSE));

@@ -43,6 +43,7 @@ static void place_points(struct columns *c, kb_val place, const struct direct *d
     for (int j = 0; j < c->vector; j++) {
         segment_point(c->g, &pt[j], &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
         pt[j].direct = &d[j];
+        point_is_of_vector(&pt[j], j, c->vector);
     }
 }
 

@@ -57,6 +57,7 @@ static void load_round(const struct packed *q, struct round *r, kb_val first, kb
         for (int j = 0; j < q->vector; j++) {
             segment_point(g, &r->pt[i][j], &r->seg[i], base, offset, plus + j);
             r->pt[i][j].direct = &r->d[i * q->vector + j];
+            point_is_of_vector(&r->pt[i][j], j, q->vector);
         }
         direct_load(g, r->pt[i][0].base, r->pt[i][0].offset, r->pt[i][0].plus, q->vector, g->c->aligned,
                     &r->d[i * q->vector]);

@@ -67,6 +67,7 @@ static void row_points(const struct resident *r, struct row *w, int i, struct po
     for (int j = 0; j < r->vector; j++) {
         segment_point(r->g, &pt[j], &w->seg, w->seg.first, r->at, behind_first(r, i) + j);
         pt[j].direct = &w->d[i * r->vector + j];
+        point_is_of_vector(&pt[j], j, r->vector);
         at[j] = &pt[j];
     }
 }

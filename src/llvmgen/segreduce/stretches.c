@@ -217,6 +217,7 @@ static void vector_points(const struct run *r, const struct round *in, int i, st
     for (int j = 0; j < r->vector; j++) {
         segment_point(r->g, &pt[j], r->stretch->seg, in->named, in->at[i], in->plus[i] + j);
         pt[j].direct = &in->d[i * r->vector + j];
+        point_is_of_vector(&pt[j], j, r->vector);
     }
 }
 

@@ -155,6 +155,7 @@ static void take_elements(const struct tiles *t, const struct segment *seg, cons
         struct point pt;
         segment_point(g, &pt, seg, seg->first, kb_add(k, t->from, done), u);
         pt.direct = &d[u];
+        point_is_of_vector(&pt, u, n);
         partial_take(g, acc, point_map(&pt));
     }
 }

@@ -79,7 +79,7 @@ struct point {
     kb_val near;                         /* see point_is_near(): the same for many points */
     int distance;                        /* see point_is_near(): of this point */
     const struct direct *direct;         /* preloaded values, or NULL: load where used */
-    int before, after;                   /* points of an array of one dimension beside it whose values are there too */
+    int before, after;                   /* points of its row beside it whose values are there too */
     const kb_tup *state;                 /* r, s or total in values of outputs, or NULL */
     kb_val segment;                      /* i64 number, for outputs per irregular segment */
     const struct point_outputs *outputs; /* see output.h; NULL: a plain element */
@@ -99,6 +99,8 @@ kb_val gen_load_beside(struct gen *g, int input, kb_val i);
 /* Of a problem of one dimension: the point's index is `first` (i64), the same for many points, plus a distance known when
  * generating, unless it is not asked for.  Comparing it with an index takes one instruction per point. */
 void point_is_near(struct point *pt, kb_val first, int distance);
+/* The point is number j of n that are side by side, whose values it has before and after its own. */
+void point_is_of_vector(struct point *pt, int j, int n);
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);
 

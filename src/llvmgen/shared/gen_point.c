@@ -204,7 +204,18 @@ static bool is_loaded(const struct point *pt, const struct expr *e, int *away)
         if (e->offset[d])
             return false;
     /* Places after the last one of an array repeat it. */
-    return *away >= -pt->before && *away <= pt->after && (*away <= 0 || in->boundary[0].mode == BOUND_CLAMP);
+    return *away >= -pt->before && *away <= pt->after &&
+           (*away <= 0 || in->boundary[in->array.rank - 1].mode == BOUND_CLAMP);
+}
+
+/* A vector lies inside a row of the arrays unless segments go on from one row to the next. */
+void point_is_of_vector(struct point *pt, int j, int n)
+{
+    const struct problem *p = pt->g->p;
+    if (p->rank > 1 && p->space[p->rank - 1].reduced && p->space[p->rank - 2].reduced)
+        return;
+    pt->before = j;
+    pt->after = n - 1 - j;
 }
 
 kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)

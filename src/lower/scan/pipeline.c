@@ -25,13 +25,13 @@ bool scan_ring_beside(const struct problem *p)
     bool any = false;
     for (int i = 0; i < p->ninputs; i++)
         any |= p->input[i].neighbours && access_input_direct(p, i);
-    return any && scan_ring_keeps(p) && p->rank == 1 && !p->reverse;
+    return any && p->rank == 1 && !p->reverse;
 }
 
 void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
 {
     bool taken[PROBLEM_ARGS_MAX] = { false };
-    const int slack = scan_ring_keeps(p) ? UNIT : 0;
+    const int slack = scan_ring_keeps(p) || scan_ring_beside(p) ? UNIT : 0;
     l->bytes = 0;
     for (int i = 0; i < p->ninputs; i++) {
         const bool direct = access_input_direct(p, i);
