@@ -246,11 +246,12 @@ static void add_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_
 bool plan_divides_numbers(const struct problem *p)
 {
     bool others = p->nby > 0;
+    int kept = 0;
     for (int i = 0; i < p->ninputs; i++)
         others |= p->input[i].role == ROLE_ELEMENT && !access_input_direct(p, i);
-    for (int d = 0; d < p->rank && !p->nby; d++)
-        others &= p->space[d].reduced;
-    return p->kind == KIND_REDUCE && p->rank > 1 && others;
+    for (int d = 0; d < p->rank; d++)
+        kept += !p->space[d].reduced;
+    return p->kind == KIND_REDUCE && p->rank > 1 && others && (p->nby > 0 || kept != 1);
 }
 
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)

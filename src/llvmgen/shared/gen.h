@@ -48,6 +48,8 @@ kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_va
 void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x);
 
 /* ---- numbers and indices (segment.c) ----------------------------------------------------------------------------- */
+/* The index along an axis (above 0); *number, along this axis and others before it, becomes the one without it. */
+kb_val index_along(struct gen *g, int axis, kb_val *number);
 /* A number becomes indices along those axes of [from, to) that are reduced (scanned), or kept; row-major. */
 void space_split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index);
 /* The linear number, i64, of the point with these indices along all axes. */

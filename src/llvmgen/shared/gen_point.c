@@ -35,8 +35,7 @@ static kb_val quotient(struct gen *g, kb_val number, kb_val extent, kb_val recip
     return kb_add(k, low, kb_cast(k, kb_ge(k, rest, extent), TY_I64));
 }
 
-/* The index along an axis; *number, that of the point along this axis and those before, becomes the one without. */
-static kb_val index_along(struct gen *g, int axis, kb_val *number)
+kb_val index_along(struct gen *g, int axis, kb_val *number)
 {
     kb *k = g->k;
     const kb_val whole = *number, extent = gen_extent(g, &g->p->space[axis].extent);

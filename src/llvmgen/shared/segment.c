@@ -16,15 +16,11 @@ static kb_val axis_extent(struct gen *g, int axis) { return gen_extent(g, &g->p-
 
 void space_split(struct gen *g, kb_val number, int from, int to, bool reduced, kb_val *index)
 {
-    kb *k = g->k;
     while (from < to && g->p->space[from].reduced != reduced)
         from++;
-    for (int d = to - 1; d > from; d--) {
-        if (g->p->space[d].reduced != reduced)
-            continue;
-        index[d] = kb_rem(k, number, axis_extent(g, d));
-        number = kb_div(k, number, axis_extent(g, d));
-    }
+    for (int d = to - 1; d > from; d--)
+        if (g->p->space[d].reduced == reduced)
+            index[d] = index_along(g, d, &number);
     if (from < to)
         index[from] = number;
 }
