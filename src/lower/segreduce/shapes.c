@@ -135,6 +135,8 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     plan_case_tuned(pl, c, shape->name);
     if (shape->up_to == EACH)
         fit_length(pl, c);
+    if (shape->up_to == 0 && p->offsets < 0 && !access_any_direct(p))
+        plan_set(c, TN_THREADS, 64, "H100, all pairs of 14077 and 22526: 114, 282 us; 512 threads 143, 324");
     if (!plan_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
         c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
     if (lanes_of(shape) == SEG_WARP && segreduce_state_words(p) > 2)
