@@ -119,24 +119,54 @@ bool stencil_halves(const struct problem *p)
     return false;
 }
 
+bool stencil_narrow(const struct problem *p)
+{
+    bool narrow = p->rank > 2 && !stencil_packs(p);
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
+            narrow &= ty_bytes(p->input[i].array.field[f].type) <= 2;
+    return narrow;
+}
+
 static void count_read(const struct expr *e, void *user) { *(int *)user += e->kind == EX_INPUT; }
+
+int stencil_reads(const struct problem *p)
+{
+    int reads = 0;
+    stencil_each_read(p, count_read, &reads);
+    return reads;
+}
+
+/* Narrow values stay in the words that they came in, but where rows begin at boundaries of their own.  Natural
+ * registers of 4 x 2 x 2 points, f16 and i8, ptxas 13: 13 points 96, 104; 27 117, 140; 25 130, 150; such rows 124, 128;
+ * 205, 248; 198, 224. */
+static bool narrow_fits(const struct problem *p, const struct plan_case *c, const int *points, int scattered)
+{
+    enum { OTHERS = 42 };
+    const int64_t cells = count(p, points, false, NULL).all;
+    return (stencil_skewed(c) ? cells : cells / 2) + OTHERS + scattered <= thread_registers(c);
+}
 
 bool stencil_roomy(const struct problem *p, const struct plan_case *c)
 {
-    enum { OTHERS = 42, SCATTERED = 42, READS = 19, NEAR = 2, HALVES = 160 }; /* by what ptxas 13 spills */
+    /* by what ptxas 13 spills */
+    enum { OTHERS = 42, SCATTERED = 42, CROWD = 105, READS = 19, MANY = 40, NEAR = 2, HALVES = 160 };
     const struct reach r = stencil_space_reach(p);
-    int points[SPACE_MAX] = { 1, 1, 1 }, reads = 0;
+    const int reads = stencil_reads(p);
+    int points[SPACE_MAX] = { 1, 1, 1 };
     bool far = false;
     for (int d = 0; d < p->rank; d++) {
         points[d] = stencil_points(c, p->rank, d);
         far |= r.hi[d] > NEAR || r.lo[d] < -NEAR;
     }
-    stencil_each_read(p, count_read, &reads);
     if (stencil_packs(p) && points[p->rank - 1] % 4 == 0) /* measured: set_min_blocks() */
         return true;
+    const int scattered = far || reads > READS ? SCATTERED : 0;
+    if (stencil_narrow(p) && c->aligned)
+        return narrow_fits(p, c, points, reads > MANY ? CROWD : scattered);
     const int64_t values = count(p, points, true, c).all;
     const int all = thread_registers(c), room = stencil_halves(p) && all > HALVES ? HALVES : all;
-    return values + OTHERS + (far || reads > READS ? SCATTERED : 0) <= room;
+    return values + OTHERS + scattered <= room;
 }
 
 /* Those that are left to the values of a place in a block that streams.  Beside values there are addresses, the place,

@@ -28,6 +28,11 @@ struct shape stencil_tuned(struct arena *a, const struct problem *p, const struc
 int64_t stencil_window_cells(const struct problem *p, const struct shape *s);
 /* Do the registers of a thread hold what its window reads? */
 bool stencil_roomy(const struct problem *p, const struct plan_case *c);
+/* Does a problem of three dimensions read values of 8 or 16 bits alone, several in a register until they are computed
+ * with? */
+bool stencil_narrow(const struct problem *p);
+/* How many values a point reads. */
+int stencil_reads(const struct problem *p);
 /* Are the values of a place in a block that streams nearly more than registers hold? */
 bool stencil_tight(const struct problem *p, const struct plan_case *c);
 /* The case leaves rows that fill at most half a block's width to the last one, whose launches choose the width; not where

@@ -27,11 +27,12 @@ bool stencil_multi_write_fits(const struct problem *p, const struct device *d, s
 
 /* ---- values and registers ---------------------------------------------------------------------------------------- */
 
-/* Registers that the values of a window take, one for each up to 4 bytes. */
+/* Registers that the values of a window take. */
 static int64_t value_registers(struct planner *pl, const struct shape *s)
 {
     const struct problem *p = pl->plan->problem;
-    return stencil_window_cells(p, s) / (stencil_packs(p) && s->points_x % 4 == 0 ? 4 : 1);
+    const int each = stencil_packs(p) && s->points_x % 4 == 0 ? 4 : stencil_narrow(p) && s->points_x > 1 ? 2 : 1;
+    return stencil_window_cells(p, s) / each;
 }
 
 /* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions
@@ -183,7 +184,7 @@ static const char *kind(const struct planner *pl, bool shifted)
     const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
     const int vector = stencil_vector(p);
     if (p->rank > 2)
-        return !near && !shifted ? "far" : stencil_packs(p) ? "packed" : "";
+        return stencil_narrow(p) ? "" : !near && !shifted ? "far" : stencil_packs(p) ? "packed" : "";
     if (vector != 4)
         return vector == 1 ? "single" : "other";
     if (near)
@@ -199,7 +200,7 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     const char *what = shift ? "shifted" : vector > 1 ? "vectors" : "columns";
     struct shape s = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, what, kind(pl, shift != NULL));
     if (vector > 1)
-        s.points_x = vector;
+        s.points_x = stencil_narrow(p) && vector > 4 ? 4 : vector;
     c->aligned = aligned;
     for (int d = 0; shift && d < SPACE_MAX - 1; d++)
         c->shift[d] = shift[d];
