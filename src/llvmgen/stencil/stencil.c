@@ -166,6 +166,15 @@ static void contribute(struct sweep *s, struct stencil_point *sp)
     }
 }
 
+/* Do the points of a row all exist, the first and the last one tell, and is none skipped? */
+static kb_val all_stored(kb *k, const struct stencil_point *sp, int n)
+{
+    kb_val all = kb_and(k, sp[0].exists, sp[n - 1].exists);
+    for (int i = 0; i < n && sp[0].skip.ir; i++)
+        all = kb_and(k, all, kb_not(k, sp[i].skip));
+    return all;
+}
+
 /* A row of n points that all exist, none skipped. */
 static void store_row(struct stencil_point *sp, int n)
 {
@@ -190,16 +199,17 @@ static void compute_row(struct sweep *s, struct window *w, struct stencil_point 
         contribute(s, &sp[i]);
     }
     const bool row = w->vectors || (w->ring && n == 1);
-    const bool together = (w->place == PLACE_INSIDE || row) && !sp[0].skip.ir && n <= GEN_VECTOR_MAX;
-    if (together && w->place == PLACE_INSIDE) {
+    const bool together = (w->place == PLACE_INSIDE || row) && n <= GEN_VECTOR_MAX, skips = sp[0].skip.ir;
+    if (together && w->place == PLACE_INSIDE && !skips) {
         store_row(sp, n);
     } else if (together) {
-        kb_if(s->g->k, kb_and(s->g->k, sp[0].exists, sp[n - 1].exists)) {
+        kb_if(s->g->k, all_stored(s->g->k, sp, n)) {
             store_row(sp, n);
         }
         kb_else
         {
-            for (int i = 0; i < n && n > 1 && !(w->ring && w->vectors); i++) /* else all of a row or nothing exists */
+            const bool part = n > 1 && (skips || !(w->ring && w->vectors)); /* else all of a row or nothing exists */
+            for (int i = 0; i < n && part; i++)
                 point_store(&sp[i].pt);
         }
     } else {
