@@ -357,7 +357,9 @@ struct traffic traffic_of(const struct problem *p, const int64_t *size, const st
         for (int d = 0; d < out->array.rank; d++)
             follows &= out->axis[d] >= 0;
         const struct place a = { &out->array, out->axis, true,
-                                 access_output_direct(p, o) || !follows || out->array.rank == 0, 1 };
+                                 access_output_direct(p, o) || stencil_turned(p, c, o) || !follows ||
+                                     out->array.rank == 0,
+                                 1 };
         add_place(&v, &a, vector, &t);
     }
     return t;

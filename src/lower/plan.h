@@ -157,6 +157,7 @@ struct plan_case {
     bool maps;    /* its kernels write the outputs AT_RESULT themselves; else, where there are such outputs, … */
     int mapper;   /* … the number of the kernel that does (results.h) */
     int filler;   /* where outputs have an initial value: the number of the kernel that writes it, launched first */
+    bool turns;   /* stencils: outputs in another order leave through shared memory (stencil_turned()) */
     int shift[SPACE_MAX - 1]; /* stencils, aligned: how many elements, modulo a vector, a step along this axis moves the
                                  boundaries */
 };

@@ -252,8 +252,8 @@ static const struct strategy *case_strategy(struct reader *r, const struct ynode
 
 static void read_case(struct reader *r, const struct ynode *y)
 {
-    static const char *const keys[] = { "name",   "strategy", "guard",   "tunables", "aligned", "shift0",
-                                        "shift1", "kernels",  "buffers", "steps",    NULL };
+    static const char *const keys[] = { "name",   "strategy", "guard",   "tunables", "aligned", "turns",
+                                        "shift0", "shift1",   "kernels", "buffers",  "steps",   NULL };
     check_keys(r, y, keys);
     const char *name = r->ok ? case_name(r, y) : NULL;
     const struct strategy *row = name ? case_strategy(r, y) : NULL;
@@ -265,6 +265,7 @@ static void read_case(struct reader *r, const struct ynode *y)
     formula(r, y, "guard", NULL, &c->code.guard);
     read_tunables(r, c, ynode_get(y, "tunables"));
     c->aligned = flag(r, y, "aligned");
+    c->turns = flag(r, y, "turns");
     c->shift[0] = number(r, y, "shift0", 0, SHIFT_MAX);
     c->shift[1] = number(r, y, "shift1", 0, SHIFT_MAX);
     if (!r->ok || !plan_case_build(&r->pl, c)) {

@@ -42,6 +42,8 @@ static void print_tunables(const struct plan_case *c, struct str *out)
         if (c->strategy->tunables & 1u << t)
             str_printf(out, "%s%s: %d", n++ ? ", " : "", tunable_name(t), c->tunable[t]);
     str_printf(out, "}\n    aligned: %s\n", c->aligned ? "true" : "false");
+    if (c->turns)
+        str_add(out, "    turns: true\n");
     if (c->shift[0] || c->shift[1])
         str_printf(out, "    shift0: %d\n    shift1: %d\n", c->shift[0], c->shift[1]);
 }

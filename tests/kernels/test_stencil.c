@@ -391,6 +391,41 @@ Test(stencil, packed_bytes)
             run_packed(i % 2 ? "u8" : "i8", values[i], columns);
 }
 
+/* ---- outputs in another order ------------------------------------------------------------------------------------ */
+
+/* Every order of the dimensions, beside an output in the space's own: boxes inside, at ends and at corners; elements of
+ * every size, structures, outputs shorter than the space, points that are left out. */
+static void run_turned(const char *order, const char *type, const char *mode, const int64_t *size)
+{
+    const bool planes = strlen(order) > 4;
+    const char *set[] = { "strategy", "stencil.multi_write", NULL, NULL }, *at = planes ? "1, " : "";
+    struct str spec = { 0 };
+    struct harness h;
+    str_printf(&spec, "kind: stencil\ninputs: {u: '%s%s'}\nboundary: %s\noutputs:\n", type,
+               planes ? "[d, m, n]" : "[m, n]", mode);
+    str_printf(&spec, "  y: {type: '%s[%s]', value: 'u[%s-2, 1] + u[%s0, -1]'}\n", type, order, at, at);
+    str_printf(&spec, "  s: {type: {p: i8, q: %s}, shape: [%s], value: {p: 'i8(u)', q: 'u[%s2, 0]'}}\n", type, order,
+               at);
+    str_printf(&spec, "  x: {type: '%s%s', value: 'u + u[%s1, 1]'}\n", type, planes ? "[d, m, n]" : "[m, n]", at);
+    cr_assert(harness_open(&h, "turned", spec.text, "sm_90", set), "%s\n%s", h.text, spec.text);
+    cr_expect_eq(h.plan->plan->cases->turns, strcmp(order + strlen(order) - 1, "n") != 0, "%s", order);
+    for (int i = 0; i < 2; i++, size += 3) {
+        harness_data_at(&h, planes ? size : size + 1, 7, 0, 0);
+        cr_expect(harness_check(&h, "seed:1,race,uninit"), "%s, %s, %s: %s", order, type, mode, h.text);
+    }
+    harness_close(&h);
+    str_finish(&spec);
+}
+
+Test(stencil, outputs_in_another_order)
+{
+    static const char *const orders[] = { "n, m", "n, m, d", "m, n, d", "d, n, m", "n, d, m", "m, d, n" };
+    static const int64_t size[] = { 17, 70, 65, 19, 17, 33, 34, 5, 67, 33, 2, 18, 3, 66, 35, 1, 33, 17 };
+    for (int i = 0; i < 6; i++)
+        for (int mode = i % 2; mode < 6; mode += 2)
+            run_turned(orders[i], types[(i + 2 * mode) % NTYPES], modes[mode], &size[i == 0 ? 0 : i < 3 ? 6 : 12]);
+}
+
 HARNESS_SEEDS(stencil, 1, 40)
 HARNESS_SEEDS(stencil, 41, 40)
 HARNESS_SEEDS(stencil, 81, 40)

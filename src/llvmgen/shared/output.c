@@ -72,6 +72,8 @@ static void store_ELEMENT(struct point *pt, int output)
     kb_val x[STATE_FIELDS_MAX], written = kb_true(k);
     for (int f = 0; f < o->array.nfields; f++)
         x[f] = output_value(pt, output, f);
+    if (pt->outputs && pt->outputs->keeps && pt->outputs->keeps(pt, output, x))
+        return;
     if (pt->outputs)
         written = pt->outputs->written(pt, output);
     kb_if(k, kb_and(k, written, output_has(pt, output))) {

@@ -17,8 +17,9 @@
 /* What differs at points that are not plain elements (stencils); struct point has NULL for all that do not. */
 struct point_outputs {
     kb_val (*value)(struct point *pt, int output, int field);
-    kb_val (*written)(struct point *pt, int output); /* bool: the point has a value for this output */
-    kb_ptr (*at)(struct point *pt, int output);      /* where the value lies in a vector output */
+    kb_val (*written)(struct point *pt, int output);              /* bool: the point has a value for this output */
+    kb_ptr (*at)(struct point *pt, int output);                   /* where the value lies in a vector output */
+    bool (*keeps)(struct point *pt, int output, const kb_val *x); /* takes the values, so that nothing is stored here */
     bool structures; /* in a case with aligned arrays, structures of equal fields begin at multiples of their size */
 };
 

@@ -122,7 +122,7 @@ static kb_val seen_value(struct stencil_point *sp, int o, int f)
 
 static kb_val value_of(struct point *pt, int output, int f) { return stencil_value(pt->env.user, output, f); }
 
-static kb_val is_written(struct point *pt, int output)
+kb_val stencil_written(struct point *pt, int output)
 {
     const struct stencil_point *sp = pt->env.user;
     if (!sp->skip.ir || stencil_fed(pt->g->p, output) >= 0)
@@ -138,7 +138,7 @@ static kb_ptr place_of(struct point *pt, int output)
     return kb_advance(g->k, row, kb_imm(g->k, TY_I64, sp->at[sp->w->rank - 1]));
 }
 
-static const struct point_outputs outputs = { value_of, is_written, place_of, true };
+static const struct point_outputs outputs = { value_of, stencil_written, place_of, turned_keep, true };
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 

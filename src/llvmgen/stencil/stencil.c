@@ -84,26 +84,51 @@ static kb_val threads_outside(struct gen *g, kb_val inner)
                                          : kb_imm(g->k, TY_I32, usual);
 }
 
+/* The number of a box along an axis, where the others' numbers vary less often; *rest becomes the number without it. */
+static kb_val box_along(struct gen *g, int axis, kb_val *rest)
+{
+    kb *k = g->k;
+    const int box = stencil_box(g->c, g->p->rank, axis);
+    kb_val boxes = axis > 0 ? gen_value(g, axis == 1 ? VAL_BOXES1 : VAL_BOXES2)
+                            : kb_div(k, kb_add(k, gen_extent(g, &g->p->space[0].extent), box - 1), box);
+    boxes = u32(k, kb_max(k, boxes, 1));
+    const kb_val number = kb_rem(k, *rest, boxes);
+    *rest = kb_div(k, *rest, boxes);
+    return number;
+}
+
+/* In cases that turn, blocks side by side follow the last axis of the output, then that of the space: what two of them
+ * store of a sector meets in the cache soon.  Their boxes' numbers. */
+static void turned_boxes(struct gen *g, kb_val rest, kb_val *number)
+{
+    const int last = g->p->rank - 1, turn = stencil_turn(g->p), other = last > 1 ? 1 - turn : last;
+    number[turn] = box_along(g, turn, &rest);
+    if (other < last)
+        number[last] = box_along(g, last, &rest);
+    number[other] = rest;
+}
+
 /* Boxes in row-major order over the blocks, windows in row-major order over the threads of a block. */
 static void box_origin(struct sweep *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const int rank = g->p->rank;
-    kb_val box = u32(k, kb_block(k)), thread = kb_tid(k), inner = kb_imm(k, TY_I32, 1);
+    kb_val number[SPACE_MAX], box = u32(k, kb_block(k)), thread = kb_tid(k), inner = kb_imm(k, TY_I32, 1);
+    if (g->c->turns)
+        turned_boxes(g, box, number);
     for (int d = rank - 1; d >= 0; d--) {
         const int points = stencil_points(g->c, rank, d);
-        kb_val b = box, t = thread, threads;
+        kb_val t = thread, threads;
+        if (!g->c->turns)
+            number[d] = d > 0 ? box_along(g, d, &box) : box;
         if (d > 0) {
-            const kb_val boxes = u32(k, kb_max(k, gen_value(g, d == 1 ? VAL_BOXES1 : VAL_BOXES2), 1));
-            b = kb_rem(k, box, boxes);
-            box = kb_div(k, box, boxes);
             t = place_along(g, d, &thread, &threads);
             inner = kb_mul(k, inner, threads);
         } else {
             threads = threads_outside(g, inner);
         }
-        const kb_val first = kb_mul(k, kb_cast(k, b, TY_I64), kb_cast(k, kb_mul(k, threads, points), TY_I64));
+        const kb_val first = kb_mul(k, kb_cast(k, number[d], TY_I64), kb_cast(k, kb_mul(k, threads, points), TY_I64));
         s->box[d] = first;
         s->origin[d] = kb_add(k, first, kb_cast(k, kb_mul(k, t, points), TY_I64));
     }
@@ -316,6 +341,7 @@ static void window(struct sweep *s, const int *points, enum placement place)
     struct window w;
     window_init(&w, s->g, s->origin, points, place);
     w.tile = s->tile;
+    w.turned = s->turned;
     w.box = s->box;
     window_load(&w);
     w.together = stencil_halves(s->g->p);
@@ -361,10 +387,10 @@ static void by_rows(struct sweep *s, int count, enum placement place)
 }
 
 /* A window at an edge.  Few warps come there, so that registers count more than that loads are under way together: row
- * by row.  But in three dimensions many warps end a row. */
+ * by row.  But in three dimensions many warps end a row, and where outputs turn the whole block waits for them. */
 static void edge(struct sweep *s, const int *points, enum placement place)
 {
-    if (place == PLACE_ROWS && s->g->p->rank > 2)
+    if ((place == PLACE_ROWS && s->g->p->rank > 2) || stencil_turns_together(s->g->p, s->g->c))
         window(s, points, place);
     else
         by_rows(s, s->g->p->rank > 1 ? points[0] : 1, place);
@@ -468,6 +494,7 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
     kb *k = g->k;
     struct sweep s = { .g = g, .role = role };
     struct tile tile[PROBLEM_ARGS_MAX];
+    struct turned turned[PROBLEM_ARGS_MAX];
     gen_wait_for_predecessor(g);
     if (s.role == STENCIL_COPY) {
         copy(g);
@@ -483,7 +510,13 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
         tiles_load(g, s.box, tile);
         s.tile = tile;
     }
+    if (g->c->turns) {
+        turned_declare(g, turned);
+        s.turned = turned;
+    }
     (stencil_streams(g->c) ? sweep_stream : windows)(&s);
+    if (s.turned)
+        turned_leave(&s);
     if (s.role == STENCIL_LAST)
         finish(&s);
 }

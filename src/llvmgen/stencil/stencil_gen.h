@@ -31,6 +31,12 @@ struct tile {
     kb_ptr field[STATE_FIELDS_MAX];
 };
 
+/* The values of a block's box of an output that leaves in its own order (turned.c). */
+struct turned {
+    bool kept;
+    kb_ptr field[STATE_FIELDS_MAX];
+};
+
 /* The planes of an input, with everything around the block's tile that its points read, one after another in a ring in
  * shared memory. */
 struct ring {
@@ -48,15 +54,16 @@ struct window {
     int rank, points[SPACE_MAX];
     kb_val origin[SPACE_MAX], extent[SPACE_MAX]; /* i64 */
     enum placement place;
-    bool vectors;            /* rows of the window begin at vector boundaries */
-    bool skewed;             /* each row begins at a column of its own; see stencil_skew() */
-    const struct tile *tile; /* per input, or NULL */
-    const kb_val *box;       /* with tiles: the first point of the block */
-    const struct ring *ring; /* per input, or NULL */
-    int turn;                /* with rings: where the lowest plane that is read lies */
-    kb_val first;            /* i64: number of the element at the origin, where it is known already; else ir NULL */
-    bool together;           /* points are computed side by side, operation by operation */
-    bool whole;              /* all points exist, whatever the placement says */
+    bool vectors;                /* rows of the window begin at vector boundaries */
+    bool skewed;                 /* each row begins at a column of its own; see stencil_skew() */
+    const struct tile *tile;     /* per input, or NULL */
+    const struct turned *turned; /* per output, or NULL */
+    const kb_val *box;           /* the first point of the block, where it has one */
+    const struct ring *ring;     /* per input, or NULL */
+    int turn;                    /* with rings: where the lowest plane that is read lies */
+    kb_val first;                /* i64: number of the element at the origin, where it is known already; else ir NULL */
+    bool together;               /* points are computed side by side, operation by operation */
+    bool whole;                  /* all points exist, whatever the placement says */
     int ncells, capacity;
     struct cell *cell;
     int nspots;
@@ -110,6 +117,8 @@ struct gather_reach gather_reach(struct gen *g);
 void stencil_point_init(struct stencil_point *sp, struct window *w, const int *at, const struct gather_reach *gr);
 /* Field f of output o; where the point is skipped, the value that is fed back. */
 kb_val stencil_value(struct stencil_point *sp, int o, int f);
+/* bool: the point has a value for this output. */
+kb_val stencil_written(struct point *pt, int output);
 /* The same for n points side by side: each operation of the expression for all of them, then the next. */
 void stencil_together(struct stencil_point *sp, int n, const struct expr *e);
 /* ---- sweeps (stencil.c) ------------------------------------------------------------------------------------------ */
@@ -119,9 +128,10 @@ struct sweep {
     enum stencil_role role;
     kb_val origin[SPACE_MAX]; /* first point of its window, i64 */
     struct gather_reach gather;
-    const struct tile *tile; /* per input, or NULL */
-    kb_val box[SPACE_MAX];   /* first point of the block */
-    kb_tvar acc;             /* what this thread's points contribute */
+    const struct tile *tile;     /* per input, or NULL */
+    const struct turned *turned; /* per output, or NULL */
+    kb_val box[SPACE_MAX];       /* first point of the block */
+    kb_tvar acc;                 /* what this thread's points contribute */
     kb_var have;
 };
 /* Compute and store all rows of a window that has been loaded. */
@@ -136,6 +146,13 @@ void tiles_load(struct gen *g, const kb_val *box, struct tile *tile);
 kb_ptr ring_row(struct window *w, int input, int field, const int *at);
 /* A field `at` from the first point of a window, from its tile. */
 kb_val tile_read(struct window *w, int input, int field, const int *at);
+/* ---- outputs in another order (turned.c) -------------------------------------------------------------------------- */
+void turned_declare(struct gen *g, struct turned *turned);
+/* Values of a point: into the tile, where the output has one; else false. */
+bool turned_keep(struct point *pt, int output, const kb_val *x);
+/* All values of the block have been kept: stores them.  The whole block arrives. */
+void turned_leave(struct sweep *s);
+
 /* Where stencil_packs(): compute and store n points, a multiple of 4, of a row that lies inside but for its ends and
  * begins at a vector boundary (packed.c). */
 void packed_row(struct stencil_point *sp, int n);

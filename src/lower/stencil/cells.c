@@ -101,6 +101,14 @@ int64_t stencil_window_cells(const struct problem *p, const struct shape *s)
     return count(p, points, false, NULL).all;
 }
 
+int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c)
+{
+    int points[SPACE_MAX] = { 0 };
+    for (int d = 0; d < p->rank; d++)
+        points[d] = stencil_points(c, p->rank, d);
+    return count(p, points, false, NULL).all;
+}
+
 /* Registers of a thread. */
 static int thread_registers(const struct plan_case *c)
 {

@@ -102,6 +102,11 @@ int stencil_threads(const struct plan_case *c, int rank, int axis)
     return axis == rank - 2 ? y : c->tunable[TN_THREADS] / (x * y);
 }
 
+int stencil_box(const struct plan_case *c, int rank, int axis)
+{
+    return stencil_threads(c, rank, axis) * stencil_points(c, rank, axis);
+}
+
 bool stencil_skewed(const struct plan_case *c) { return c->shift[0] || c->shift[1]; }
 
 /* Either way round is the same modulo the vector; the shorter one keeps windows narrow. */

@@ -36,6 +36,8 @@ int stencil_roles(const struct problem *p, enum stencil_role role[STENCIL_ROLES]
 /* Points that a thread computes, and threads of a block, along an axis of the space. */
 int stencil_points(const struct plan_case *c, int rank, int axis);
 int stencil_threads(const struct plan_case *c, int rank, int axis);
+/* Points of a block. */
+int stencil_box(const struct plan_case *c, int rank, int axis);
 /* Rows may begin anywhere in a vector.  Then each row of a window begins at a boundary of its own: so many columns
  * right of the window's origin, for the row at these coordinates along the outer axes.  Rows of windows side by side
  * still meet. */
@@ -48,6 +50,15 @@ struct skews {
 struct skews stencil_skews(const struct plan_case *c, int rank);
 /* Columns that windows must begin before column 0, a multiple of points_x, so that every row is covered. */
 int stencil_lead(const struct plan_case *c, int rank);
+/* Where outputs have another last dimension than the space: the axis that this is in the first of them; -1: there are
+ * none. */
+int stencil_turn(const struct problem *p);
+/* In a case that turns: does this output leave in its own order, through a tile in shared memory with the values of the
+ * block's box?  Elements, of so many bytes, from one row of the tile to the next. */
+bool stencil_turned(const struct problem *p, const struct plan_case *c, int output);
+int stencil_turned_pitch(const struct problem *p, const struct plan_case *c, int bytes);
+/* And do the windows of such a case hold so few values that those at edges load all of them together? */
+bool stencil_turns_together(const struct problem *p, const struct plan_case *c);
 /* Do blocks stream along axis 0? */
 bool stencil_streams(const struct plan_case *c);
 /* Do registers not hold the values of all a thread's points of a place, so that they are loaded where they are used?

@@ -16,8 +16,9 @@
 #include "stencil_plan.h"
 #include "strip.h"
 
-/* H200, 12 reads of f64 at 351 x 509: 3.2 us, windows 6.1. */
-enum { SMALL = 1 << 18 };
+/* H200, 12 reads of f64 at 351 x 509: 3.2 us, windows 6.1.  But where outputs turn, H100, f32 at 512^2: 7.3, windows
+ * that turn 4.7. */
+enum { SMALL = 1 << 18, SMALL_TURNED = 1 << 16 };
 
 /* ---- fits -------------------------------------------------------------------------------------------------------- */
 
@@ -92,14 +93,15 @@ static struct plan_case *global_case(struct planner *pl, const struct strategy *
 void stencil_global_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
+    const int small = stencil_turn(p) >= 0 ? SMALL_TURNED : SMALL;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
     if (p->dynamic)
         global_case(pl, row, "dynamic", (struct formula){ 0 });
-    else if (plan_pinned(pl) || stencil_linear(p) || hi <= SMALL)
+    else if (plan_pinned(pl) || stencil_linear(p) || hi <= small)
         global_case(pl, row, "global", (struct formula){ 0 });
-    else if (lo <= SMALL)
-        stencil_keep_wide(pl, global_case(pl, row, "small", f_le(access_count(p), SMALL)));
+    else if (lo <= small)
+        stencil_keep_wide(pl, global_case(pl, row, "small", f_le(access_count(p), small)));
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -135,6 +137,8 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
         return contradiction(pl, c, 0, "points_x must divide the vector that the guard promises");
     if (points > 1 && stencil_linear(p))
         return contradiction(pl, c, 0, "a reduction that does not commute takes a point per thread");
+    if (c->turns && !stencil_turns_fit(p, c))
+        return contradiction(pl, c, 0, "the tile that outputs leave through does not fit the block");
     if (stencil_streams(c) && stencil_points(c, p->rank, 0) * stencil_threads(c, p->rank, 0) > 1)
         return contradiction(pl, c, 0, "a block that streams is one place thick along the outermost dimension");
     return true;
@@ -167,7 +171,7 @@ static bool adapts(const struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int last = p->rank - 1;
-    if (p->rank < 2 || c->strategy->plan != stencil_multi_write_plan || c->aligned || stencil_one_tree(p) ||
+    if (p->rank < 2 || c->strategy->plan != stencil_multi_write_plan || c->aligned || c->turns || stencil_one_tree(p) ||
         stencil_points(c, p->rank, last) > 1 || !power_of_two(stencil_threads(c, p->rank, last)) ||
         (p->rank > 2 && !power_of_two(stencil_threads(c, p->rank, 1))))
         return false;
@@ -320,12 +324,10 @@ bool stencil_global_build(struct planner *pl, struct plan_case *c)
 void stencil_explain(const struct problem *p, const struct plan_case *c, struct str *out)
 {
     const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
-    struct shape s = one;
-    int *const points[] = { &s.points_x, &s.points_y, &s.points_z };
+    int n = 1;
     for (int d = 0; d < p->rank; d++)
-        *points[p->rank - 1 - d] = stencil_points(c, p->rank, d);
-    const int n = s.points_x * s.points_y * s.points_z;
-    const int64_t reads = stencil_window_cells(p, &one), loads = stencil_window_cells(p, &s);
+        n *= stencil_points(c, p->rank, d);
+    const int64_t reads = stencil_window_cells(p, &one), loads = stencil_case_cells(p, c);
     str_printf(out,
                "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n,
                n == 1 ? "" : "s", (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);

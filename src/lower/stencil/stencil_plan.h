@@ -26,6 +26,7 @@ struct shape stencil_tuned(struct arena *a, const struct problem *p, const struc
                            const char *what, const char *kind);
 /* Values that a window of this shape holds at once, over all inputs. */
 int64_t stencil_window_cells(const struct problem *p, const struct shape *s);
+int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c);
 /* Do the registers of a thread hold what its window reads? */
 bool stencil_roomy(const struct problem *p, const struct plan_case *c);
 /* Does a problem of three dimensions read values of 8 or 16 bits alone, several in a register until they are computed
@@ -38,6 +39,10 @@ bool stencil_tight(const struct problem *p, const struct plan_case *c);
 /* The case leaves rows that fill at most half a block's width to the last one, whose launches choose the width; not where
  * the user has set a width, nor where all cases have one tree. */
 void stencil_keep_wide(const struct planner *pl, struct plan_case *c);
+/* A case that turns (turned.c): may it?  Its shape; it leaves narrow arrays to the last one. */
+bool stencil_turns_fit(const struct problem *p, const struct plan_case *c);
+struct shape stencil_turned_shape(struct planner *pl, const struct strategy *row);
+void stencil_keep_turned(const struct planner *pl, struct plan_case *c);
 /* Defaults from a shape, made to agree with what the user has set. */
 void stencil_set_shape(struct plan_case *c, struct shape s);
 

@@ -212,6 +212,18 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
         stencil_keep_wide(pl, c);
 }
 
+/* Windows a point wide, whose outputs in another order leave through shared memory. */
+static void turned_case(struct planner *pl, const struct strategy *row)
+{
+    struct plan_case *c = plan_case_add(pl, row, "turned", (struct formula){ 0 });
+    const struct shape s = fit_registers(pl, stencil_turned_shape(pl, row));
+    stencil_set_shape(c, s);
+    make_room(pl, c, s);
+    c->turns = true;
+    c->turns = stencil_turns_fit(pl->plan->problem, c);
+    stencil_keep_turned(pl, c);
+}
+
 /* May rows be multiples of four elements and none of the vector? */
 static bool longer(const struct planner *pl, int vector)
 {
@@ -258,6 +270,11 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const int vector = stencil_vector(p);
     const struct formula guard = stencil_rows_aligned(p, vector);
+    if (stencil_turn(p) >= 0) {
+        turned_case(pl, row);
+        window_case(pl, row, "columns", (struct formula){ 0 }, 1, false, NULL);
+        return;
+    }
     if (guard.n > 0 && (vector > 1 || structures(p)))
         window_case(pl, row, "vectors", guard, vector, true, NULL);
     if (vector > 1 && guard.n > 0 && stencil_one_tree(p))
