@@ -32,7 +32,7 @@ bool results_kernel(const struct plan_case *c, const struct prog_kernel *kernel)
 
 int results_vector(const struct problem *p, const struct plan_case *c)
 {
-    return c->aligned && p->offsets < 0 ? c->tunable[TN_VECTOR] : 1;
+    return c->aligned && !c->shift[0] && p->offsets < 0 ? c->tunable[TN_VECTOR] : 1;
 }
 
 static void add_mapper(struct planner *pl, struct plan_case *c)

@@ -24,6 +24,9 @@ static const struct {
     { "columns",
       "kind: reduce\ninputs: {x: 'f32[m, n]'}\noperator: add\nover: m\noutputs: {s: 'f32[n]'}\n",
       { { 640, 8 }, { 1001, 5 }, { 30, 66 } } },
+    { "narrow columns",
+      "kind: reduce\ninputs: {x: 'f16[m, n]'}\noperator: add\nmap: f32(x)\nover: m\noutputs: {s: 'f32[n]'}\n",
+      { { 640, 9 }, { 1001, 5 }, { 30, 67 } } },
     { "ordered",
       "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: {state: f32, identity: 0, combine: a + b * 1.0000001}\n"
       "outputs: {s: f32}\n",

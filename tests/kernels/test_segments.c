@@ -275,6 +275,31 @@ Test(segments, rows_beside_broadcast)
     }
 }
 
+/* Narrow columns whose rows begin anywhere in words: no byte after the arrays is read, and what the last vectors share is
+ * stored once; ordered and not, in one part and in several, all places by a thread, boxes of a middle dimension. */
+Test(segments, narrow_columns)
+{
+    static const int64_t sizes[][3] = { { 1, 5, 9 },   { 1, 700, 13 }, { 1, 129, 17 }, { 1, 1500, 70 },
+                                        { 3, 37, 11 }, { 1, 3, 8209 }, { 1, 1, 15 },   { 2, 260, 33 } };
+    static const char *const spec[] = {
+        "kind: reduce\ninputs: {x: 'u8[d, m, n]'}\nover: m\noperator: max\noutputs: {r: 'u8[d, n]'}\n",
+        "kind: reduce\ninputs: {x: 'i16[d, m, n]', y: 'i8[d, m, n]'}\nover: m\nmap: i32(x) * i32(y)\noperator: add\n"
+        "outputs: {r: 'i32[d, n]'}\n",
+        "kind: reduce\ninputs: {x: 'i8[d, m, n]'}\nover: m\nmap: i32(x)\n"
+        "operator: {state: i32, identity: 0, combine: 'select(b == 0, a, b)'}\n"
+        "outputs: {r: 'i32[d, n]'}\n",
+    };
+    for (int i = 0; i < 3 * 8; i++) {
+        struct harness h;
+        cr_assert(harness_open(&h, "narrow", spec[i / 8], "sm_90", NULL), "%s", h.text);
+        harness_data_at(&h, sizes[i % 8], 3, 0, false);
+        cr_assert(harness_check(&h, i % 2 ? "seed:1,race,uninit,sms:1" : "seed:2,race,uninit,sms:3"), "%d: %s\n%s",
+                  i % 8, h.text, spec[i / 8]);
+        cr_expect(strstr(ptxgen_host_case(h.host), "_shifted"), "%d: case %s", i, ptxgen_host_case(h.host));
+        harness_close(&h);
+    }
+}
+
 #define OFFSETS "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\n"
 static const char sums[] = OFFSETS "operator: add\noutputs: {sum: 'i32[k-1]'}\n";
 

@@ -173,6 +173,8 @@ kb_val kb_cast(kb *k, kb_val a,
 kb_val kb_bitcast(kb *k, kb_val a, enum ty to);
 kb_val kb_popcount(kb *k, kb_val a);
 kb_val kb_mul_high(kb *k, kb_val a, kb_val b); /* the upper half of the product of two u64 */
+/* The word that begins `bits` (u32, below 32) behind the beginning of two neighbouring ones, u32. */
+kb_val kb_funnel(kb *k, kb_val low, kb_val high, kb_val bits);
 /* The four bytes of a word (u32), signed or not, and `plus` (i32), added up. */
 kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus);
 kb_val kb_ctz(kb *k, kb_val a); /* of 0: the width */

@@ -175,6 +175,13 @@ kb_val kb_mul_high(kb *k, kb_val a, kb_val b)
     return kb_make(LLVMBuildTrunc(k->b, upper, k->ty[TY_U64], ""), TY_U64, kb_uni_max(a.uni, b.uni));
 }
 
+kb_val kb_funnel(kb *k, kb_val low, kb_val high, kb_val bits)
+{
+    LLVMValueRef args[] = { high.ir, low.ir, bits.ir };
+    return kb_make(kb_overloaded(k, "llvm.fshr", TY_U32, 3, args), TY_U32,
+                   kb_uni_max(kb_uni_max(low.uni, high.uni), bits.uni));
+}
+
 kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus)
 {
     const kb_uni uni = kb_uni_max(word.uni, plus.uni);

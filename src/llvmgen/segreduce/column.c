@@ -7,6 +7,9 @@
  *     commutative   every rows-th place of the block's part
  *     ordered       consecutive ones
  *
+ * A *shifted* vector lies anywhere in a row, and the last one of a row is the row's last columns, some of which belong
+ * to the vector before.  It is read as whole words, one more than it fills, and so not where these pass the array's end.
+ *
  *     for place in mine:   load `items` vectors, combine each column's
  *     row groups           of a warp meet by shuffles, those of the block in shared memory, where one thread per column
  *                          combines them in order
@@ -21,21 +24,40 @@ struct columns {
     struct gen *g;
     int rows, across; /* row groups, and threads of each */
     int items, vector;
-    bool ordered;
-    kb_val row, x;       /* i32: of this thread */
-    kb_val lo, hi, step; /* i64: its places are lo, lo + step, … below hi */
-    kb_val exists;       /* bool: it has columns */
+    bool ordered, words;        /* words: vectors lie anywhere in rows and are read by whole words */
+    kb_val row, x;              /* i32: of this thread */
+    kb_val lo, hi, step;        /* i64: its places are lo, lo + step, … below hi */
+    kb_val exists;              /* bool: it has columns */
+    kb_val own[GEN_VECTOR_MAX]; /* shifted, bool: the column belongs to no vector before */
     struct segment seg[GEN_VECTOR_MAX];
     struct partial acc[GEN_VECTOR_MAX];
 };
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
-static void load_place(struct columns *c, kb_val place, struct direct *d)
+static void load_place(struct columns *c, kb_val place, bool aligned, struct direct *d)
 {
     struct point pt;
     segment_point(c->g, &pt, &c->seg[0], place, kb_imm(c->g->k, TY_I32, 0), 0);
-    direct_load(c->g, pt.base, pt.offset, pt.plus, c->vector, c->g->c->aligned, d);
+    direct_load(c->g, pt.base, pt.offset, pt.plus, c->vector, aligned, d);
+}
+
+/* The places of a round, by whole words; all of them exist if `full`, else the last one is loaded again. */
+static void load_shifted(struct columns *c, const kb_val *place, bool full, struct direct *d)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    struct direct_shifted words[SEG_ITEMS_MAX / 4];
+    const bool alike = full && !c->ordered && c->rows % 4 == 0; /* in all of them elements begin alike in words */
+    for (int u = 0; u < c->items; u++) {
+        struct point pt;
+        const kb_val there = full ? place[alike ? 0 : u] : kb_min(k, place[u], kb_sub(k, c->hi, 1));
+        segment_point(g, &pt, &c->seg[0], there, kb_imm(k, TY_I32, 0), 0);
+        const kb_val further = kb_mul(k, space_stride(g), alike ? u * c->rows : 0);
+        direct_load_shifted(g, point_linear(&pt), further, c->vector, &words[u]);
+    }
+    for (int u = 0; u < c->items; u++)
+        direct_take_shifted(g, &words[u], c->vector, &d[u * c->vector]);
 }
 
 static void place_points(struct columns *c, kb_val place, const struct direct *d, struct point *pt)
@@ -64,9 +86,12 @@ static void take_round(struct columns *c, kb_val first)
     struct direct d[SEG_ITEMS_MAX];
     for (int u = 0; u < c->items; u++) {
         place[u] = kb_add(k, first, kb_mul(k, c->step, u));
-        load_place(c, kb_min(k, place[u], kb_sub(k, c->hi, 1)), &d[u * c->vector]);
+        if (!c->words)
+            load_place(c, kb_min(k, place[u], kb_sub(k, c->hi, 1)), c->g->c->aligned, &d[u * c->vector]);
     }
     kb_if(k, kb_lt(k, place[c->items - 1], c->hi)) {
+        if (c->words)
+            load_shifted(c, place, true, d);
         struct point pt[SEG_ITEMS_MAX];
         for (int u = 0; u < c->items && c->g->p->sums; u++)
             place_points(c, place[u], &d[u * c->vector], &pt[u * c->vector]);
@@ -80,6 +105,8 @@ static void take_round(struct columns *c, kb_val first)
     }
     kb_else
     {
+        if (c->words)
+            load_shifted(c, place, false, d);
         for (int u = 0; u < c->items; u++) {
             kb_if(k, kb_lt(k, place[u], c->hi)) {
                 struct point pt[GEN_VECTOR_MAX];
@@ -141,14 +168,22 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct segm
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-/* The segment of column j of vector q; vectors are numbered through the whole space. */
-static void open_column(struct gen *g, struct segment *seg, kb_val q, kb_val j)
+/* The segment of column j of vector q; vectors are numbered through the whole space.  Does it belong to no vector before? */
+static kb_val open_column(struct gen *g, struct segment *seg, kb_val q, kb_val j)
 {
     kb *k = g->k;
     const kb_val per_outer = gen_value(g, VAL_VECTORS_ACROSS);
     const kb_val outer = kb_div(k, q, per_outer);
     const kb_val vector = kb_sub(k, q, kb_mul(k, outer, per_outer));
-    segment_column(g, seg, outer, kb_add(k, kb_mul(k, vector, gen_tunable(g, TN_VECTOR)), kb_cast(k, j, TY_I64)));
+    const int width = gen_tunable(g, TN_VECTOR);
+    if (!g->c->shift[0]) {
+        segment_column(g, seg, outer, kb_add(k, kb_mul(k, vector, width), kb_cast(k, j, TY_I64)));
+        return kb_true(k);
+    }
+    const kb_val from = kb_mul(k, vector, width);
+    const kb_val column = kb_add(k, kb_min(k, from, kb_sub(k, space_stride(g), width)), kb_cast(k, j, TY_I64));
+    segment_column(g, seg, outer, column);
+    return kb_ge(k, column, from);
 }
 
 /* The places of this thread in the part [from, to): all row groups have the same number, but for the last ones. */
@@ -175,10 +210,38 @@ static void columns_init(struct columns *c, struct gen *g)
                            .rows = gen_tunable(g, TN_ROWS),
                            .items = gen_tunable(g, TN_ITEMS),
                            .vector = gen_tunable(g, TN_VECTOR),
-                           .ordered = !state_commutative(g->p) };
+                           .ordered = !state_commutative(g->p),
+                           .words = g->c->shift[0] && g->c->aligned };
     c->across = kb_threads(k) / c->rows;
     c->row = kb_div(k, kb_tid(k), c->across);
     c->x = kb_and(k, kb_tid(k), c->across - 1);
+}
+
+/* If words of the last place pass the end of the arrays, no round takes this place.  Is it this thread's? */
+static kb_val hold_back(struct columns *c)
+{
+    enum { WORD = 4 }; /* elements, at most */
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_val length = gen_value(g, VAL_LENGTH), last = kb_sub(k, length, 1);
+    const kb_val element = kb_add(k, c->seg[0].element, kb_mul(k, last, space_stride(g)));
+    const kb_val end = kb_mul(k, gen_value(g, VAL_SEGMENTS), length);
+    const kb_val passes = kb_and(k, kb_eq(k, c->hi, length), kb_gt(k, kb_add(k, element, c->vector + WORD), end));
+    const kb_val turn = kb_and(k, kb_sub(k, last, c->lo), kb_sub(k, c->step, 1)); /* steps are powers of two */
+    LET(mine, kb_and(k, passes, kb_and(k, kb_lt(k, c->lo, c->hi), kb_eq(k, turn, 0))));
+    c->hi = kb_sub(k, c->hi, kb_cast(k, passes, TY_I64));
+    return mine;
+}
+
+/* Element by element. */
+static void take_last(struct columns *c)
+{
+    struct direct d[GEN_VECTOR_MAX];
+    struct point pt[GEN_VECTOR_MAX];
+    const kb_val place = kb_sub(c->g->k, gen_value(c->g, VAL_LENGTH), 1);
+    load_place(c, place, false, d);
+    place_points(c, place, d, pt);
+    take_points(c, pt);
 }
 
 /* Combine the places [from, to) of the columns of vector q0 + x. */
@@ -190,13 +253,19 @@ static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
     LET(q, kb_add(k, q0, kb_cast(k, c->x, TY_I64)));
     c->exists = kb_lt(k, q, vectors);
     for (int j = 0; j < c->vector; j++) {
-        open_column(g, &c->seg[j], kb_min(k, q, kb_sub(k, vectors, 1)), kb_imm(k, TY_I32, j));
+        c->own[j] = open_column(g, &c->seg[j], kb_min(k, q, kb_sub(k, vectors, 1)), kb_imm(k, TY_I32, j));
         segment_enter(g, &c->seg[j]);
         c->acc[j] = partial_new(g, "acc");
     }
     my_places(c, from, kb_select(k, c->exists, to, from));
+    const kb_val last = c->words ? hold_back(c) : kb_false(k);
     kb_for(k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
         take_round(c, first);
+    }
+    if (c->words) {
+        kb_if(k, last) {
+            take_last(c);
+        }
     }
 }
 
@@ -258,9 +327,24 @@ static void whole_columns(struct columns *c)
     LET(q0, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), c->across));
     columns_reduce(c, q0, kb_imm(k, TY_I64, 0), gen_value(g, VAL_LENGTH));
     kb_if(k, c->exists) {
-        for (int j = 0; j < c->vector; j++)
-            segment_store(g, &c->seg[j], kb_get(k, c->acc[j].x));
+        for (int j = 0; j < c->vector; j++) {
+            kb_if(k, c->own[j]) {
+                segment_store(g, &c->seg[j], kb_get(k, c->acc[j].x));
+            }
+        }
     }
+}
+
+/* The block's group of columns, and its part of them.  Neighbouring blocks have neighbouring groups where these begin
+ * anywhere, hence in the middle of what memory is read in. */
+static void block_place(struct columns *c, kb_val parts, kb_val *group, kb_val *part)
+{
+    kb *k = c->g->k;
+    const bool beside = access_any_direct(c->g->p) && (!c->g->c->aligned || c->words);
+    const kb_val inner = beside ? kb_div(k, kb_blocks(k), parts) : parts;
+    kb_val *high = beside ? part : group, *low = beside ? group : part;
+    *high = kb_name(kb_div(k, kb_block(k), inner), beside ? "part" : "group");
+    *low = kb_name(kb_sub(k, kb_block(k), kb_mul(k, *high, inner)), beside ? "group" : "part");
 }
 
 static void split_columns(struct columns *c)
@@ -269,8 +353,8 @@ static void split_columns(struct columns *c)
     kb *k = g->k;
     const int width = c->across * c->vector;
     LET(parts, gen_value(g, VAL_PARTS));
-    LET(group, kb_div(k, kb_block(k), parts));
-    LET(part, kb_sub(k, kb_block(k), kb_mul(k, group, parts)));
+    kb_val group, part;
+    block_place(c, parts, &group, &part);
     LET(q0, kb_mul(k, kb_cast(k, group, TY_I64), c->across));
     LET(length, gen_value(g, VAL_LENGTH));
     LET(from, kb_min(k, kb_mul(k, kb_cast(k, part, TY_I64), gen_value(g, VAL_CHUNK)), length));
@@ -278,8 +362,10 @@ static void split_columns(struct columns *c)
     struct segment mine; /* the column that this thread finishes */
     LET(own, kb_div(k, kb_and(k, kb_tid(k), width - 1), c->vector));
     LET(q, kb_add(k, q0, kb_cast(k, own, TY_I64)));
-    LET(has_column, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, VAL_VECTORS))));
-    open_column(g, &mine, kb_min(k, q, kb_sub(k, gen_value(g, VAL_VECTORS), 1)), kb_and(k, kb_tid(k), c->vector - 1));
+    LET(in_vector, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, VAL_VECTORS))));
+    const kb_val first = open_column(g, &mine, kb_min(k, q, kb_sub(k, gen_value(g, VAL_VECTORS), 1)),
+                                     kb_and(k, kb_tid(k), c->vector - 1));
+    const kb_val has_column = g->c->shift[0] ? kb_and(k, in_vector, first) : in_vector;
     struct partial total = block_rows(g, c->acc, c->seg, c->vector, c->across, &mine);
     kb_if(k, kb_eq(k, parts, 1)) {
         kb_if(k, has_column) {

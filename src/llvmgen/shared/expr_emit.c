@@ -158,6 +158,8 @@ kb_val emit_binary(kb *k, enum binary op, kb_val a, kb_val b)
 
 static kb_val absolute(kb *k, kb_val x)
 {
+    if (ty_is_int(x.ty) && ty_is_signed(x.ty) && ty_bits(x.ty) < 32) /* LLVM has an instruction for words alone */
+        return kb_cast(k, absolute(k, kb_cast(k, x, TY_I32)), x.ty);
     LLVMValueRef args[] = { x.ir, LLVMConstNull(kb_llvm_ty(k, TY_BOOL)) /* MIN is defined */ };
     if (ty_bits(x.ty) == 16 && ty_is_float(x.ty)) /* without the sign bit */
         return kb_bitcast(k, kb_and(k, kb_bitcast(k, x, TY_U16), 0x7fff), x.ty);

@@ -110,6 +110,13 @@ kb_tup point_map(struct point *pt);
 void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out);
 /* The same for n scalars of one direct input as 32-bit words, aligned; they fill whole words. */
 void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t plus, int n, kb_val *word);
+/* The same in two steps, for at most 8 bytes of arrays of scalars that begin at words and go on for a word after the
+ * elements: load whole words, from `element` + `further` (i64; the latter fills words) on; take the elements out. */
+struct direct_shifted {
+    kb_val word[DIRECT_FIELDS_MAX][3], bits[DIRECT_FIELDS_MAX];
+};
+void direct_load_shifted(struct gen *g, kb_val element, kb_val further, int n, struct direct_shifted *out);
+void direct_take_shifted(struct gen *g, const struct direct_shifted *from, int n, struct direct *out);
 /* Values of points without elements: init, identity, epilogue. */
 void env_init(struct point *pt, struct gen *g, const kb_tup *state);
 

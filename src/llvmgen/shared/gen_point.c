@@ -371,6 +371,37 @@ void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n,
     }
 }
 
+void direct_load_shifted(struct gen *g, kb_val element, kb_val further, int n, struct direct_shifted *out)
+{
+    kb *k = g->k;
+    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
+        const int stride = g->p->input[i].array.stride;
+        if (!access_input_direct(g->p, i))
+            continue;
+        const kb_val byte = kb_mul(k, element, stride);
+        kb_ptr at = gen_input(g, i);
+        at.ty = TY_U8;
+        at = kb_advance(k, kb_advance(k, at, kb_and(k, byte, ~3)), kb_mul(k, further, stride));
+        kb_load_words(k, at, kb_imm(k, TY_I32, 0), n * stride + 4, 4, out->word[slot]);
+        out->bits[slot++] = kb_mul(k, kb_and(k, kb_cast(k, byte, TY_U32), 3), 8);
+    }
+}
+
+void direct_take_shifted(struct gen *g, const struct direct_shifted *from, int n, struct direct *out)
+{
+    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
+        const struct prog_array *a = &g->p->input[i].array;
+        kb_val word[2];
+        if (!access_input_direct(g->p, i))
+            continue;
+        for (int w = 0; w < n * a->stride / 4; w++)
+            word[w] = kb_funnel(g->k, from->word[slot][w], from->word[slot][w + 1], from->bits[slot]);
+        for (int j = 0; j < n; j++)
+            out[j].v[slot] = kb_extract(g->k, word, j * a->stride, a->field[0].type);
+        slot++;
+    }
+}
+
 void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t plus, int n, kb_val *word)
 {
     const struct prog_array *a = &g->p->input[input].array;

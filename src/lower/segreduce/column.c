@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* column.c - planning of reductions along a dimension that is not the last.
  *
- * A vector is 16 bytes of neighbouring columns.  Where there are enough vectors of columns for all threads of the
+ * A vector is 16 bytes of neighbouring columns; of narrow types it is 8 bytes anywhere in a row, read as words and
+ * shifted, where rows are not multiples of 16 bytes.  Where there are enough vectors of columns for all threads of the
  * device, a thread takes all places of its columns; otherwise row groups of a block share them, and several blocks do
  * where columns are few and long.
  */
 #include "segreduce.h"
+
+enum { WORD_BYTES = 4 };
 
 bool segreduce_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -35,22 +38,59 @@ static int columns_per_thread(const struct planner *pl)
     return vector;
 }
 
+/* Are the widest arrays of one or two bytes? */
+static bool narrow(const struct problem *p) { return access_vector_width(p) >= 8; }
+
+/* Columns per thread where rows begin anywhere in words: of narrow scalars, which nothing is written for element by
+ * element; 0: none. */
+static int columns_shifted(const struct planner *pl, int vector)
+{
+    const struct problem *p = pl->plan->problem;
+    const int most = access_vector_width(p) / 2; /* 8 bytes */
+    bool takes = narrow(p) && vector >= WORD_BYTES && !problem_writes(p, AT_POINT), any = false;
+    for (int i = 0; i < p->ninputs; i++) {
+        const struct prog_array *a = access_direct(p, i);
+        any |= a != NULL;
+        takes &= !a || !*a->field[0].name;
+    }
+    return !takes || !any ? 0 : vector < most ? vector : most;
+}
+
 /* Fewer leave row groups of strips idle.  Not measured against other numbers. */
 enum { FEW_ROWS = 64 };
 
-/* Their variants in tuning.def, and up to how many vectors of columns they are for; 0: any number. */
+/* Their variants in tuning.def, and up to how many vectors of columns they are for, or narrower ones; 0: any number. */
 static const struct shape {
     const char *name;
-    int up_to;
-} shapes[] = { { "columns", 0 }, { "two", 2 }, { "few", 4 }, { "some", 32 }, { "strips", 0 } };
+    int up_to, up_to_shifted;
+} shapes[] = { { "columns", 0, 0 }, { "two", 2, 2 }, { "few", 4, 4 }, { "some", 32, 64 }, { "strips", 0, 0 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 /* What a case is of: a shape, `vector` columns per thread, beside cases of more. */
 struct columns {
     const struct shape *shape;
     int vector;
-    bool beside;
+    bool beside, shifted; /* shifted: anywhere in a row */
 };
+
+/* Registers hold what is loaded and the states of all columns; all blocks that share columns are there at once. */
+static void fit_registers(const struct problem *p, const struct columns *of, struct plan_case *c)
+{
+    const int vector = c->tunable[TN_VECTOR], words = segreduce_state_words(p) * vector;
+    const bool wide = words >= COLUMN_WIDE_WORDS;
+    if (of->shifted) {
+        plan_set(c, TN_ITEMS, 8,
+                 "H100 f16, u8, bf16, bf16 twice by 117/397/49/28: 50/59/47/73 us, 4 items 52/62/46/73");
+        plan_set(c, TN_BLOCKS_PER_SM, wide ? 3 : 4, "H100, as above: 4 blocks 47/55/42/68 us, 8 50/59/47/73; 3: model");
+        return;
+    }
+    if (narrow(p) && vector == 1 && of->shape != &shapes[0])
+        plan_set(c, TN_ITEMS, access_vector_width(p), "H100 i16[10000000, 3]: 8 items 40 us, 4 50; bytes: model");
+    if (wide)
+        plan_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
+    if (narrow(p) && words >= 2 * COLUMN_WIDE_WORDS)
+        plan_set(c, TN_BLOCKS_PER_SM, 4, "H100 i16 twice by 1024, i8 by 64768: 96/121 us, 8 blocks 106/125");
+}
 
 static struct plan_case *columns_case(struct planner *pl, const struct strategy *row, const void *what,
                                       const char *name, struct formula guard, bool aligned)
@@ -61,22 +101,24 @@ static struct plan_case *columns_case(struct planner *pl, const struct strategy 
     if (c->tunable[TN_ROWS] > c->tunable[TN_THREADS])
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS], NULL);
     plan_set(c, TN_VECTOR, of->vector, "16 bytes of the widest array, or 4 columns, as far as states fit registers");
+    c->shift[0] = of->shifted;
     if (of->beside)
         c->tunable[TN_VECTOR] = of->vector; /* whatever the user sets for the vectors beside it */
     plan_set_pdl(pl, c);
-    plan_set(c, TN_EVICT_FIRST, !problem_writes(pl->plan->problem, AT_POINT) && !shares_all(pl->plan->problem),
+    plan_set(c, TN_EVICT_FIRST,
+             !problem_writes(pl->plan->problem, AT_POINT) && !shares_all(pl->plan->problem) && !of->shifted,
              "every vector is read once, and few are written");
-    /* Registers hold what is loaded and the states of all columns. */
-    if (segreduce_state_words(pl->plan->problem) * c->tunable[TN_VECTOR] >= COLUMN_WIDE_WORDS)
-        plan_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
+    fit_registers(pl->plan->problem, of, c);
     segreduce_fit_items(c);
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     return c;
 }
 
-/* Vectors of columns, as far as sizes are multiples of a vector. */
-static struct formula vectors(const struct problem *p, int vector)
+/* Vectors of columns: of rows that are multiples of a vector, or of all rows. */
+static struct formula vectors(const struct problem *p, int vector, bool shifted)
 {
+    if (shifted)
+        return f_mul(f_div(segments_count(p), f_max(segments_inner(p), 1)), f_cdiv(segments_inner(p), vector));
     return vector == 1 ? segments_count(p) : f_div(segments_count(p), vector);
 }
 
@@ -100,15 +142,29 @@ static struct formula settle(const struct planner *pl, struct formula f, bool *n
 
 /* When a shape is taken, `vector` columns being side by side: one for no columns too many or too few, and whole
  * vectors. */
-static struct formula shape_guard(const struct planner *pl, const struct shape *shape, int vector, bool *never)
+static struct formula shape_guard(const struct planner *pl, const struct shape *shape, int vector, bool shifted,
+                                  bool *never)
 {
     const struct problem *p = pl->plan->problem;
     struct formula f = { 0 };
-    if (vector > 1)
+    if (shifted) /* a warp's whole columns lie in one row: those in several use the first-level cache better one by one */
+        f = f_ge(segments_inner(p), shape == &shapes[0] ? SEG_WARP * vector : vector);
+    else if (vector > 1)
         f = f_eq(f_mod(segments_inner(p), vector), 0);
     if (shape == &shapes[0]) /* a thread takes all places of its columns */
-        return f_and(settle(pl, f, never), enough(p, vectors(p, vector)));
-    return settle(pl, shape->up_to ? f_and(f, f_le(vectors(p, vector), shape->up_to)) : f, never);
+        return f_and(settle(pl, f, never), enough(p, vectors(p, vector, shifted)));
+    const int most = shifted ? shape->up_to_shifted : shape->up_to;
+    return settle(pl, most ? f_and(f, f_le(vectors(p, vector, shifted), most)) : f, never);
+}
+
+/* The shape with vectors anywhere in rows. */
+static void add_shifted(struct planner *pl, const struct strategy *row, const struct shape *shape, int vector)
+{
+    bool never = false;
+    const struct formula sizes = shape_guard(pl, shape, vector, true, &never);
+    if (!never)
+        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, true, true },
+                      arena_printf(&pl->s->arena, "%s_shifted", shape->name), WORD_BYTES, sizes, false);
 }
 
 /* The shape with vectors, and one column per thread for all other sizes and addresses. */
@@ -116,20 +172,26 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
 {
     struct formula aligned;
     bool never = false;
-    const struct formula sizes = shape_guard(pl, shape, vector, &never);
+    const struct formula sizes = shape_guard(pl, shape, vector, false, &never);
     const struct problem *p = pl->plan->problem;
     const bool strips = shape == &shapes[SHAPES - 1];
     const bool vectors = shares_all(p) ? vector > 1 && strips : access_aligned_guard(p, vector, true, &aligned);
     if (!never && vectors)
-        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false }, shape->name, vector, sizes,
-                      false);
+        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false, false }, shape->name, vector,
+                      sizes, false);
+    const int shifted = vectors ? columns_shifted(pl, vector) : 0;
+    if (shifted)
+        add_shifted(pl, row, shape, shifted);
     never = false;
-    struct formula single = shape_guard(pl, shape, 1, &never);
+    struct formula single = shape_guard(pl, shape, 1, false, &never);
     /* Strips of several columns are better where there are rows for them. */
-    if (shares_all(p) && shape == &shapes[0] && vector > 1)
-        single = f_and(single, f_or(f_ne(f_mod(segments_inner(p), vector), 0), f_lt(segments_length(p), FEW_ROWS)));
+    if (shape == &shapes[0] && (shifted || (shares_all(p) && vector > 1))) {
+        const struct formula inner = segments_inner(p);
+        const struct formula none = shifted ? f_lt(inner, shifted) : f_ne(f_mod(inner, vector), 0);
+        single = f_and(single, f_or(none, f_lt(segments_length(p), FEW_ROWS)));
+    }
     if (!never)
-        columns_case(pl, row, &(struct columns){ shape, 1, vectors },
+        columns_case(pl, row, &(struct columns){ shape, 1, vectors, false },
                      arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }
 
@@ -152,6 +214,8 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
         return segreduce_contradiction(pl, c, "threads and rows must be powers of two, and rows not above threads");
     if (rows > 1 && rows < vector)
         return segreduce_contradiction(pl, c, "several rows must be no fewer than the elements of a vector");
+    if (c->shift[0] && columns_shifted(pl, vector) != vector)
+        return segreduce_contradiction(pl, c, "vectors anywhere in a row have 4 to 8 bytes of narrow scalars");
     if (c->tunable[TN_ITEMS] * vector > ITEMS_MAX)
         return segreduce_contradiction(pl, c, "a thread holds at most 64 elements");
     if (vector > most_columns(pl->plan->problem) || !segreduce_power_of_two(vector))
@@ -181,11 +245,13 @@ bool segreduce_column_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     if (!check_tunables(pl, c))
         return false;
-    const struct formula all = vectors(p, c->tunable[TN_VECTOR]);
+    const int vector = c->tunable[TN_VECTOR];
+    const bool shifted = c->shift[0];
+    const struct formula all = vectors(p, vector, shifted), inner = segments_inner(p);
     const struct formula groups = f_cdiv(all, c->tunable[TN_THREADS] / c->tunable[TN_ROWS]);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, VAL_VECTORS, TY_I64, all);
-    plan_value_arg(k, VAL_VECTORS_ACROSS, TY_I64, f_div(segments_inner(p), c->tunable[TN_VECTOR]));
+    plan_value_arg(k, VAL_VECTORS_ACROSS, TY_I64, shifted ? f_cdiv(inner, vector) : f_div(inner, vector));
     plan_launch(pl, c, 0, c->tunable[TN_ROWS] == 1 ? groups : several_blocks(pl, c, k, groups));
     return true;
 }

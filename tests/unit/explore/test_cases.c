@@ -176,6 +176,42 @@ Test(cases, columns_share_what_their_maps_load)
     spec_end(&f);
 }
 
+/* Rows that are no multiples of 16 bytes: narrow columns are read as words all the same, others one by one. */
+Test(cases, narrow_columns_lie_anywhere_in_rows)
+{
+    const struct device d = device_of("sm_90");
+    static const struct {
+        const char *type;
+        int64_t m, n;
+        int vector;
+        const char *name;
+    } row[] = {
+        { "u8", 100000, 400, 16, "some" },
+        { "u8", 100000, 397, 8, "some_shifted" },
+        { "u8", 1000, 200001, 8, "strips_shifted" },
+        { "u8", 3, 200001, 1, "columns_scalar" },
+        { "u8", 100000, 7, 1, "some_scalar" },
+        { "i16", 100000, 49, 4, "some_shifted" },
+        { "i16", 100, 1200001, 4, "columns_shifted" },
+        { "f32", 100000, 397, 1, "strips_scalar" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char spec[256];
+        const int64_t size[] = { row[i].m, row[i].n };
+        const struct plan_options o = { .size = size, .only_these = true, .sms = 132 };
+        SPEC_BEGIN(f);
+        snprintf(spec, sizeof spec,
+                 "kind: reduce\ninputs: {x: '%s[m, n]'}\nover: m\noperator: max\noutputs: {r: '%s[n]'}\n", row[i].type,
+                 row[i].type);
+        spec_build(&f, spec);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
+        cr_assert(plan && plan->ncases > 0);
+        cr_expect_str_eq(plan->cases[0].code.name, row[i].name, "%s, %lld columns", row[i].type, (long long)row[i].n);
+        cr_expect_eq(plan->cases[0].tunable[TN_VECTOR], row[i].vector, "%s", row[i].name);
+        spec_end(&f);
+    }
+}
+
 Test(cases, no_case_that_no_size_takes)
 {
     const struct device d = device_of("sm_90");
