@@ -23,7 +23,8 @@ enum {
     PACKED_FEW = -3, /* one or two vectors */
     EACH = -4,       /* a lane per segment, however long it is */
     SPLIT = -5,      /* several blocks per segment */
-    FEW = 2
+    FEW = 2,
+    NARROW = 8 /* elements of a vector of 8 and 16 bits */
 };
 /* Segments for each multiprocessor from which on a lane each keeps it busy. */
 enum { EACH_PER_SM = 256 };
@@ -126,6 +127,14 @@ static void fit_length(struct planner *pl, struct plan_case *c)
         plan_set(c, TN_ITEMS, (int)hi, "segments have no more");
 }
 
+/* The row of tuning.def for the shape and a kind of problem, where there is one. */
+static void variant(struct planner *pl, struct plan_case *c, const struct shape *shape, const char *kind)
+{
+    const char *name = arena_printf(&pl->s->arena, "%s %s", shape->name, kind);
+    if (tuning_lookup(shape->strategy, name, 0))
+        plan_case_tuned(pl, c, name);
+}
+
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
                                     struct formula guard, bool aligned)
 {
@@ -135,8 +144,10 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     plan_case_tuned(pl, c, shape->name);
     if (shape->up_to == EACH)
         fit_length(pl, c);
-    if (shape->up_to == 0 && p->offsets < 0 && !access_any_direct(p))
-        plan_set(c, TN_THREADS, 64, "H100, all pairs of 14077 and 22526: 114, 282 us; 512 threads 143, 324");
+    if (p->offsets < 0 && !access_any_direct(p))
+        variant(pl, c, shape, "shared"); /* what elements read is read by those of other segments, too */
+    else if (access_vector_width(p) >= NARROW)
+        variant(pl, c, shape, "narrow");
     if (!plan_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
         c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
     if (lanes_of(shape) == SEG_WARP && segreduce_state_words(p) > 2)
@@ -254,6 +265,8 @@ static bool eligible(const struct planner *pl, const struct strategy *row, const
         return false;
     if (shape->up_to == EACH && (!sums_shared(pl->plan->problem) || plan_pinned(pl)))
         return false;
+    if (packed(shape) && !plan_pinned(pl) && !access_any_direct(pl->plan->problem))
+        return false; /* nothing is read in vectors, and each lane would find its segment for one element */
     if (row->tunables & WITH_SEGMENTS)
         return !other_lanes(pl, shape);
     return parts ? (plan_setting(pl, TN_PARTS, 0) != 1) == split : !split || segreduce_runs(pl->plan->problem);
