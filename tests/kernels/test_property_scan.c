@@ -280,53 +280,95 @@ Test(scans, no_offsets)
         }
 }
 
-/* Few columns in the look-ahead pipeline: numbers of columns that it takes (whole vectors, as many as a power of two of
- * threads have; with look-back as many as lanes) and others, which are refused; rows that fill several windows of
- * tiles, and the last tile in part. */
+/* Few columns in the look-ahead pipeline: numbers of columns that it takes (whole vectors, as many as the threads of a warp
+ * have; with look-back as many as lanes; tiles of whole units of 16 bytes) and others, which are refused; rows that
+ * fill several windows of tiles, and the last tile in part; backwards any number of them. */
 Test(scans, columns)
 {
     static const struct {
         const char *spec;
         int vector;
         const char *looks; /* warps that look back */
+        int unit;          /* elements of 16 bytes */
     } of[] = {
         { "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: m\nmap: {p: x | 1, q: x + 1}\noperator:\n"
           "  state: {p: u32, q: u32}\n  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
           "outputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
-          4, "3" },
+          4, "3", 4 },
         { "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: m\nmode: exclusive\ndirection: reverse\n"
           "map: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"
           "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
-          4, "3" },
+          1, "3", 4 },
         { "kind: scan\ninputs: {x: 'u32[m, n]'}\nover: m\nmode: exclusive\ndirection: reverse\n"
           "map: {p: x | 1, q: x + 1}\noperator:\n  state: {p: u32, q: u32}\n  identity: {p: 1, q: 0}\n"
           "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\noutputs: {y: {type: 'u32[m, n]', value: s.q}}\n",
-          4, "0" },
+          4, "0", 4 },
         { "kind: scan\ninputs: {x: 'f64[m, n]', w: 'f64[m, n]'}\nover: m\nmap: x * w\noperator: add\n"
           "mode: exclusive\ninit: 3\noutputs: {y: 'f64[m, n]'}\n",
-          2, "4" },
+          2, "4", 2 },
         { "kind: scan\ninputs: {x: 'f64[m, n]', w: 'f64[m, n]'}\nover: m\nmap: x * w\noperator: add\n"
           "mode: exclusive\ninit: 3\ndeterminism: run\noutputs: {y: 'f64[m, n]'}\n",
-          2, "0" },
+          2, "0", 2 },
         { "kind: scan\ninputs: {x: 'i8[m, n]'}\nover: m\noperator: max\ndirection: reverse\n"
           "outputs: {y: 'i8[m, n]'}\n",
-          4, "3" },
+          4, "3", 16 },
     };
     static const int64_t rows[] = { 16, 1, 7, 64, 1002 },
-                         columns[] = { 1, 2, 3, 4, 8, 6, 12, 17, 128, 16, 64, 32, 16, 4, 32 };
+                         columns[] = { 1, 2, 3, 4, 8, 6, 12, 17, 128, 20, 36, 24, 16, 64, 32, 16, 4, 32, 33, 9 };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        const char *set[] = { "strategy", "scan.pipeline",  "threads",   "32", "items", "1", "stages",
-                              "3",        "lookback_warps", of[i].looks, NULL, NULL };
-        const int most = *of[i].looks == '0' ? 32 * of[i].vector : 32;
+        const char *set[] = { "strategy",
+                              "scan.pipeline",
+                              "threads",
+                              "32",
+                              "items",
+                              "1",
+                              "stages",
+                              "3",
+                              "lookback_warps",
+                              of[i].looks,
+                              "vector",
+                              of[i].vector == 1   ? "1"
+                              : of[i].vector == 2 ? "2"
+                                                  : "4",
+                              NULL,
+                              NULL };
+        const int vector = of[i].vector, most = *of[i].looks == '0' ? 32 * vector : 32;
         struct harness h;
         cr_assert(harness_open(&h, "columns", of[i].spec, "sm_90", set), "%zu: %s", i, h.text);
         for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
             const int64_t size[] = { rows[c % 5], columns[c] };
-            const bool taken = columns[c] % of[i].vector == 0 && most % columns[c] == 0;
+            const int64_t n = columns[c];
+            const bool fits = n % vector == 0 && n <= most, leads = strstr(of[i].spec, "reverse");
+            const int64_t tile_rows = fits ? 32 / (n / vector) : 0;
+            const bool taken = fits && tile_rows * n % of[i].unit == 0 && (!leads || tile_rows >= of[i].unit);
             harness_data_at(&h, size, 3, 0, 0);
             const bool right = harness_check(&h, "seed:2,race,weak,stale,late,uninit");
             cr_assert(right == taken, "%zu, %lld rows of %lld: %s", i, (long long)size[0], (long long)size[1], h.text);
             cr_assert(taken || strstr(h.text, "no case of "), "%zu: %s", i, h.text);
+        }
+        harness_close(&h);
+    }
+}
+
+/* Backwards from any number of elements: a first tile of up to a line, and tiles that begin where bulk copies may. */
+Test(scans, leads)
+{
+    static const char *const spec[] = {
+        "kind: scan\ninputs: {x: 'u32[n]', w: 'u8[n]'}\ndirection: reverse\nmap: {p: x | 1, q: u32(w)}\noperator:\n"
+        "  state: {p: u32, q: u32}\n  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\n"
+        "outputs: {y: {type: 'u32[n]', value: s.q}, all: {type: u32, value: total.q}}\n",
+        "kind: scan\ninputs: {x: 'i16[n]'}\ndirection: reverse\nmode: exclusive\noperator: add\ninit: 3\nmap: i32(x)\n"
+        "outputs: {y: {type: 'i32[n]', value: s}}\n",
+    };
+    static const int64_t size[] = { 1, 2, 31, 32, 33, 127, 128, 129, 383, 384, 385, 4111, 9000 };
+    for (int i = 0; i < 2; i++) {
+        const char *set[] = { "strategy", "scan.pipeline", "threads", "64", "items", "1", "stages", "3", NULL, NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "leads", spec[i], "sm_90", set), "%d: %s", i, h.text);
+        for (size_t n = 0; n < sizeof size / sizeof *size; n++) {
+            harness_data_at(&h, &size[n], 3, 0, 0);
+            cr_assert(harness_check(&h, "seed:2,race,weak,stale,late,uninit"), "%d, %lld: %s", i, (long long)size[n],
+                      h.text);
         }
         harness_close(&h);
     }

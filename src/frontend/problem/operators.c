@@ -111,7 +111,6 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
         op->pad[i] = pad ? row_expr(&sc, pad, i, at, field[i]) : NULL;
         op->combine[i] = row_expr(&sc, row->combine, i, at, field[i]);
     }
-    warn_unused_lets(b, &lets);
     op->let = lets.let;
     op->nlets = lets.nlets;
     op->commutative = row->commutative;

@@ -6,6 +6,21 @@
 
 #include "ring.h"
 
+/* What all threads know of the shape. */
+struct columns_shape {
+    int v, rows;    /* columns and rows of a thread */
+    int states;     /* at least as many as columns */
+    kb_val q;       /* i32: lanes next to one another in a row, … */
+    kb_val groups;  /* … how many times as many are in a warp … */
+    kb_val group;   /* … and the lane's number among those; `groups` for the last lanes, which have nothing */
+    kb_val column;  /* i32: number of the thread's first column, by V */
+    kb_val columns; /* i32 */
+};
+struct columns_shape columns_shape_of(struct gen *g);
+enum { COLUMNS_WORDS_MAX = 2 * KB_TUP_MAX };
+/* The words of a state lie side by side; states have numbers (i64). */
+struct place columns_words_at(struct gen *g, kb_val number);
+
 /* All lanes of a warp: store the totals of warp `warp`'s part of the tile. */
 void columns_combine(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp);
 /* One whole warp: publish the tile's totals; the warp does not use the stage afterwards. */

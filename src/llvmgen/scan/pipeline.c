@@ -199,19 +199,43 @@ static void store(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity, 
 
 /* ---- the upsweep ------------------------------------------------------------------------------------------------- */
 
+/* In place of the last warp's part, which no warp asks for: the total of the tile that leads, a position per
+ * lane at a time.  Lane 0 has it. */
+static void combine_lead(struct scan_ring *r, struct scan_ring_tile *t, kb_val warp, struct run *total)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    kb_tvar x = kb_var_new(k, total->x, "part");
+    kb_if(k, kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, warp, r->warps - 1))) {
+        struct run_var upto = run_var_new(g, run_none(g));
+        kb_for(k, at, kb_imm(k, TY_I32, 0), t->valid, KB_WARP) {
+            struct items *h = &(struct items){ .g = g };
+            scan_ring_load(r, t, kb_add(k, at, kb_lane(k)), 1, h);
+            items_contribute(h);
+            const struct valid_items inside = valid_first(kb_sub(k, t->valid, at));
+            const kb_tup next = warp_reduce(g, items_total(h).x, KB_WARP, inside);
+            run_set(g, upto, run_join(g, run_get(g, upto), run_of(g, next, kb_false(k))));
+        }
+        kb_set(k, x, run_get(g, upto).x);
+    }
+    total->x = kb_get(k, x);
+}
+
 /* All lanes of one warp: store the total of the warp's part of the tile in shared memory. */
 static void combine_part(struct scan_ring *r, struct scan_ring_tile *t, kb_val warp)
 {
     struct gen *g = r->g;
     kb *k = g->k;
     struct items *h = &(struct items){ .g = g };
-    scan_ring_load(r, t, kb_add(k, kb_mul(k, warp, KB_WARP), kb_lane(k)), h);
+    scan_ring_load(r, t, kb_add(k, kb_mul(k, warp, KB_WARP), kb_lane(k)), r->each, h);
     items_contribute(h);
     struct run total = kept_run(h); /* the last tile's goes nowhere */
     if (h->marked)
         warp_scan_exclusive(g, total, true, &total);
     else
         total.x = kept_widen(g, warp_reduce(g, total.x, KB_WARP, valid_all()));
+    if (scan_leads(g->p))
+        combine_lead(r, t, warp, &total);
     scan_ring_publish_part(r, t, warp, total);
 }
 
@@ -246,7 +270,7 @@ static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val pari
     struct items *h = &(struct items){ .g = g };
     struct run total;
     const bool keeps = scan_ring_keeps(g->p);
-    scan_ring_load(r, t, kb_tid(k), h);
+    scan_ring_load(r, t, kb_tid(k), r->each, h);
     items_contribute(h);
     struct run in_warp = warp_scan_exclusive(g, kept_run(h), h->marked, &total);
     in_warp.x = kept_widen(g, in_warp.x);

@@ -28,7 +28,8 @@ void scan_ring_new(struct gen *g, struct scan_ring *r)
     const int warps = gen_tunable(g, TN_THREADS) / KB_WARP;
     *r = (struct scan_ring){ .g = g, .stages = gen_tunable(g, TN_STAGES), .warps = warps };
     r->looks = gen_tunable(g, TN_LOOKBACK_WARPS);
-    r->tile = gen_tunable(g, TN_THREADS) * gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+    r->each = gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+    r->tile = gen_tunable(g, TN_THREADS) * r->each;
     scan_layout(g->p, r->tile, &r->layout);
     r->data = kb_shared_v(k, TY_U8, r->stages * r->layout.bytes, "stages");
     r->ticket = kb_shared_v(k, TY_U64, r->stages, "tickets");
@@ -105,6 +106,27 @@ static void open_segment(const struct scan_ring *r, struct scan_ring_tile *t)
     t->index = kb_name(kb_sub(k, t->ticket.tile, kb_mul(k, kb_cast(k, number, TY_I32), each)), "index");
 }
 
+/* i64: of a tile; of a few columns, of whole rows where warps may have lanes to spare. */
+static kb_val tile_elements(const struct scan_ring *r)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    if (!scan_few_columns(g->p))
+        return kb_imm(k, TY_I64, r->tile);
+    const kb_val lanes = kb_mul(k, gen_value(g, VAL_PER_WARP), gen_value(g, VAL_ACROSS));
+    return kb_cast(k, kb_mul(k, lanes, r->warps * r->each), TY_I64);
+}
+
+/* i64: of the first tile of a scan that leads. */
+static kb_val lead_elements(const struct scan_ring *r)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const int most = scan_lead_most(g->p, r->tile);
+    const kb_val lead = kb_add(k, kb_and(k, kb_sub(k, gen_value(g, VAL_LENGTH), 1), most - 1), 1);
+    return scan_few_columns(g->p) ? kb_mul(k, lead, gen_value(g, VAL_SEGMENTS)) : lead;
+}
+
 struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_val stage)
 {
     kb *k = r->g->k;
@@ -113,9 +135,15 @@ struct scan_ring_tile scan_ring_tile(const struct scan_ring *r, kb_val word, kb_
     t.ticket.epoch = kb_name(kb_cast(k, kb_shr(k, word, 32), TY_U32), "epoch");
     t.exists = kb_lt(k, t.ticket.tile, gen_value(r->g, VAL_TILES));
     open_segment(r, &t);
-    t.base = kb_mul(k, kb_cast(k, t.index, TY_I64), r->tile);
+    kb_val most = tile_elements(r);
+    t.base = kb_mul(k, kb_cast(k, t.index, TY_I64), most);
+    if (scan_leads(r->g->p)) {
+        LET(lead, lead_elements(r));
+        t.base = kb_max(k, kb_sub(k, t.base, kb_sub(k, most, lead)), 0);
+        most = kb_select(k, kb_eq(k, t.index, 0), lead, most);
+    }
     const kb_val left = kb_sub(k, t.segment.length, t.base);
-    t.valid = kb_cast(k, kb_min(k, left, r->tile), TY_I32);
+    t.valid = kb_cast(k, kb_min(k, left, most), TY_I32);
     t.start = r->g->p->reverse ? kb_sub(k, left, kb_cast(k, t.valid, TY_I64)) : t.base;
     t.start = kb_add(k, t.segment.first, t.start);
     t.data = kb_advance(k, r->data, kb_mul(k, stage, r->layout.bytes));
@@ -319,6 +347,11 @@ void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t
     kb *k = r->g->k;
     struct run total;
     scan_ring_parts(r, t, parity, &total);
+    if (scan_leads(r->g->p)) { /* the total of the tile that leads takes the place of its last part */
+        const kb_val part = kb_add(k, kb_mul(k, t->stage, r->warps), r->warps - 1);
+        const kb_tup last = aggregates_load(r->g, &r->aggregates, part).x;
+        total.x = kb_select(k, kb_eq(k, t->index, 0), last, total.x);
+    }
     kb_if(k, kb_lane0(k)) {
         total_publish(r->g, t->ticket, scan_ahead_each(r->g->p), total);
     }
@@ -386,7 +419,7 @@ static void load_beside(struct items *h, kb_ptr from, int slot)
     h->direct[h->n + 1].v[slot] = kb_load(k, from, kb_min(k, kb_add(k, h->own, h->n), last));
 }
 
-void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct items *h)
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, int n, struct items *h)
 {
     struct gen *g = r->g;
     kb *k = g->k;
@@ -394,7 +427,7 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     h->ring = r;
     h->ring_tile = t;
     h->segment = &t->segment;
-    h->n = gen_tunable(g, TN_ITEMS) * gen_tunable(g, TN_VECTOR);
+    h->n = n;
     h->base = t->base;
     h->own = kb_mul(k, thread, h->n);
     h->valid = t->valid;

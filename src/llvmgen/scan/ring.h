@@ -10,6 +10,7 @@ struct scan_ring {
     struct gen *g;
     struct scan_layout layout;    /* of a stage */
     int stages, tile;             /* tile: elements */
+    int each;                     /* of a thread */
     int warps;                    /* of the downsweep; a part of the tile for each */
     struct aggregates aggregates; /* per stage and warp: the total of its part */
     kb_ptr marks;                 /* where segments begin anywhere: u32, a bitmap of its tile's positions per stage */
@@ -98,8 +99,9 @@ struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_til
 /* One whole warp: publish the tile's total; the warp does not use the stage afterwards. */
 void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);
 
-/* The positions of the team's thread `thread` in the tile: sets up *h (all but g) and its direct inputs. */
-void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, struct items *h);
+/* The n positions of thread number `thread` in the tile, r->each in the team: sets up *h (all but g) and its direct
+ * inputs. */
+void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, int n, struct items *h);
 /* Write the outputs of h into the stage, for scan_ring_drain. */
 void scan_ring_store(struct items *h);
 /* Elements of an output that are 16 bytes. */

@@ -3,14 +3,16 @@
  *
  * Bulk copies move multiples of 16 bytes from and to multiples of 16, so all arrays must be aligned; other pointers are
  * left to look-back.  Kept values have the same distance from a multiple of 16 in a stage as in memory, so their outputs
- * must be aligned, too.  For reversed scans, whose tiles begin at the end of memory, and for rows with tiles of their
- * own, the length must be a multiple as well.
+ * must be aligned, too.  For rows with tiles of their own the length must be a multiple as well.  The tiles of a reversed
+ * scan begin at the end of memory: where nothing else depends on how many elements come before a tile, the first one takes
+ * what is left over, else the length must be a multiple.
  */
 #include "lower/lower_impl.h"
 #include "scan.h"
 
 enum {
     UNIT = 16,
+    LINE = 128,
     SIDE_WARPS = 2, /* producer, storer */
     LOOKS = 4,      /* warps that look back */
     UPSWEEP = 4,    /* warps that combine */
@@ -198,10 +200,9 @@ enum {
     CUT_ROWS_FROM = 1 << 21,
     MARKED_FROM = 1 << 19,
     LONG_COLUMN = 1 << 19,
-    LOOKED_COLUMN = 1 << 17,
-    LOOKED_FROM = 1 << 22,
+    LOOKED_COLUMN = 1 << 16,
+    LOOKED_FROM = 1 << 19,
     WORDS_ACROSS = 16, /* of a row's states */
-    WORDS_AHEAD = 4,   /* the same where look-back might do */
     WORDS_LOOKED = 2   /* of a state */
 };
 
@@ -237,7 +238,13 @@ bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct 
     return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES, 0) > 0;
 }
 
-static bool units(const struct problem *p, struct formula *guard)
+bool scan_leads(const struct problem *p)
+{
+    return p->reverse && !scan_own_tiles(p) && !scan_marked(p) && !scan_ring_keeps(p);
+}
+
+/* Elements of the narrowest array in 16 bytes. */
+static int unit_of(const struct problem *p)
 {
     int unit = 1;
     for (int i = 0; i < p->ninputs; i++)
@@ -246,6 +253,19 @@ static bool units(const struct problem *p, struct formula *guard)
     for (int o = 0; o < p->noutputs; o++)
         if (output_moment(&p->output[o]) == AT_POINT && UNIT / p->output[o].array.stride > unit)
             unit = UNIT / p->output[o].array.stride;
+    return unit;
+}
+
+/* Bulk copies of whole lines are faster; rows of columns begin anywhere in them. */
+int scan_lead_most(const struct problem *p, int tile)
+{
+    const int unit = unit_of(p), of_line = LINE / UNIT * unit;
+    return scan_few_columns(p) || tile < of_line ? unit : of_line;
+}
+
+static bool units(const struct problem *p, struct formula *guard)
+{
+    const int unit = unit_of(p);
     if (!access_aligned_guard(p, unit, true, guard))
         return false;
     const struct formula length = scan_own_tiles(p) ? scan_length(p) : access_count(p);
@@ -255,7 +275,7 @@ static bool units(const struct problem *p, struct formula *guard)
             kept[UNIT] |= f_pointer(p->ninputs + o);
     if (kept[UNIT])
         *guard = f_and(*guard, access_begin_at(kept));
-    if (p->reverse || scan_own_tiles(p))
+    if ((p->reverse && !scan_leads(p)) || scan_own_tiles(p))
         *guard = f_and(f_eq(f_mod(length, unit), 0), *guard);
     return true;
 }
@@ -276,21 +296,47 @@ static struct formula few_long_columns(const struct problem *p)
     return f_and(few, f_ge(scan_length(p), LONG_COLUMN));
 }
 
-/* Look-back takes as many columns as lanes; of very few the look-ahead reads the totals faster. */
+/* Look-back takes as many columns as lanes. */
 static struct formula looked_columns(const struct problem *p)
 {
-    const struct formula several = f_ge(segments_inner(p), WORDS_AHEAD / state_words(p, NULL) + 1);
-    const struct formula large = f_ge(access_count(p), LOOKED_FROM);
-    return f_and(f_and(several, f_ge(scan_length(p), LOOKED_COLUMN)), large);
+    return f_and(f_ge(scan_length(p), LOOKED_COLUMN), f_ge(access_count(p), LOOKED_FROM));
 }
 
-/* As many columns as a power of two of threads have, no more than a warp; of look-back, as its lanes. */
+/* Lanes side by side in a row of a few columns, and how many times as many a warp has. */
+static struct formula lanes_across(const struct problem *p, const struct plan_case *c)
+{
+    return f_div(segments_inner(p), c->tunable[TN_VECTOR]);
+}
+
+static struct formula rows_of_warp(const struct problem *p, const struct plan_case *c)
+{
+    return f_max(f_div(32, f_max(lanes_across(p, c), 1)), 1);
+}
+
+static int least_tile_rows(const struct plan_case *c) { return c->tunable[TN_THREADS] / 32 * c->tunable[TN_ITEMS]; }
+
+/* Elements of a tile. */
+static struct formula tile_elements(const struct problem *p, const struct plan_case *c)
+{
+    if (!scan_few_columns(p))
+        return f_const(scan_tile_elements(c));
+    return f_mul(f_mul(rows_of_warp(p, c), least_tile_rows(c)), f_max(segments_inner(p), 1));
+}
+
+/* No more columns than the threads of a warp have; of look-back, than its lanes.  Tiles are whole units, and hold the one
+ * that leads. */
 static struct formula whole_warps(const struct problem *p, const struct plan_case *c)
 {
     const struct formula columns = segments_inner(p);
-    const int vector = c->tunable[TN_VECTOR], most = scan_columns_most(c->tunable[TN_LOOKBACK_WARPS], vector);
-    const struct formula parts = f_eq(f_mod(most, f_max(columns, 1)), 0);
-    return f_and(f_and(f_ge(columns, 1), f_eq(f_mod(columns, vector), 0)), parts);
+    const int vector = c->tunable[TN_VECTOR], unit = unit_of(p);
+    struct formula fit = f_le(columns, scan_columns_most(c->tunable[TN_LOOKBACK_WARPS], vector));
+    if (c->tunable[TN_THREADS] / 32 % unit)
+        fit = f_and(fit, f_eq(f_mod(tile_elements(p, c), unit), 0));
+    if (scan_leads(p) && least_tile_rows(c) < unit)
+        fit = f_and(fit, f_ge(f_mul(rows_of_warp(p, c), least_tile_rows(c)), unit));
+    if (vector > 1)
+        fit = f_and(fit, f_eq(f_mod(columns, vector), 0));
+    return f_and(f_ge(columns, 1), fit);
 }
 
 /* Tiles of marked segments: smaller ones are dealt out to all multiprocessors where there are fewer elements. */
@@ -302,7 +348,8 @@ static const struct size {
     { "short", "short_pipeline", 21, 6, 0 },
     { "medium", "medium_pipeline", 23, STAGES, 0 },
     { "", "pipeline", 0, STAGES, 0 },
-}, looked = { "columns", "columns_pipeline", 0, STAGES, LOOKS }, kept = { "kept", "pipeline", 0, STAGES, 0 },
+}, looked = { "columns", "columns_pipeline", 0, STAGES, LOOKS },
+  looked_one = { "one column", "odd_columns_pipeline", 0, STAGES, LOOKS }, kept = { "kept", "pipeline", 0, STAGES, 0 },
   kept_wide = { "kept wide", "pipeline", 0, STAGES, 0 };
 
 /* Where some elements are kept, what else a stage has room for beside the widest input decides how large tiles are. */
@@ -344,18 +391,25 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     return c;
 }
 
-/* A case for columns by look-back, if they may be scanned so.  True when their number of warps was asked for, which the
- * other case would have as well. */
-static bool add_looked(struct planner *pl, const struct strategy *row, bool pinned, struct formula guard)
+/* May columns be scanned by look-back? */
+static bool looks_fit(const struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
-    const int vector = widest_vector(p);
-    if (!scan_few_columns(p) || state_determinism(p) != DET_ANY || state_words(p, NULL) > WORDS_LOOKED ||
-        most_items(p, &pl->plan->device, 256, UPSWEEP, vector, STAGES, LOOKS) == 0)
-        return false;
-    if (!pinned)
-        guard = f_and(looked_columns(p), guard);
-    return add_case(pl, row, &looked, guard)->overridden[TN_LOOKBACK_WARPS];
+    return scan_few_columns(p) && state_determinism(p) == DET_ANY && state_words(p, NULL) <= WORDS_LOOKED &&
+           most_items(p, &pl->plan->device, 256, UPSWEEP, widest_vector(p), STAGES, LOOKS) > 0;
+}
+
+/* Whole vectors of columns, and any number of them.  True where no other case is wanted: those of a variant would have as
+ * many warps that look back. */
+static bool add_looked(struct planner *pl, const struct strategy *row, struct formula guard)
+{
+    if (plan_pinned(pl))
+        return add_case(pl, row, &looked, guard)->overridden[TN_LOOKBACK_WARPS];
+    guard = f_and(looked_columns(pl->plan->problem), guard);
+    add_case(pl, row, &looked, guard);
+    if (widest_vector(pl->plan->problem) > 1)
+        add_case(pl, row, &looked_one, guard);
+    return true;
 }
 
 void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
@@ -369,7 +423,7 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     const int first = pinned || !sizes_matter ? last : smallest;
     struct formula guard = { 0 };
     units(p, &guard);
-    if (add_looked(pl, row, pinned, guard))
+    if (looks_fit(pl) && add_looked(pl, row, guard))
         return;
     if (!pinned && (scan_keeps(p) || scan_marked(p))) {
         const struct formula large = f_ge(access_count(p), MARKED_FROM);
@@ -405,6 +459,23 @@ static bool check(struct planner *pl, const struct plan_case *c)
     return scan_consistent(pl, c, m);
 }
 
+/* Where tiles cut across all segments, as scan_tile_args(): a few columns have tiles of whole rows, and a scan that leads
+ * a first tile of what is more than whole units of its length, or of a unit. */
+static struct formula tile_args(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
+{
+    const struct problem *p = pl->plan->problem;
+    const int unit = scan_lead_most(p, (int)scan_tile_elements(c));
+    const struct formula count = segments_elements(p), tile = tile_elements(p, c);
+    struct formula tiles = f_cdiv(count, tile);
+    if (scan_leads(p)) {
+        const struct formula units = f_div(f_sub(f_max(scan_length(p), 1), 1), unit);
+        tiles = f_add(f_cdiv(f_mul(f_mul(units, unit), scan_segments(p)), tile), 1);
+    }
+    plan_value_arg(k, VAL_COUNT, TY_I64, count);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
+    return tiles;
+}
+
 bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -415,10 +486,11 @@ bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
                              c->tunable[TN_LOOKBACK_WARPS]);
     if (p->flags >= 0)
         plan_value_arg(k, VAL_FLAGS_ALIGNED, TY_I32, f_eq(f_mod(f_misalign(f_pointer(p->flags)), UNIT), 0));
-    const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
+    const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : tile_args(pl, c, k);
     const int window = 32 * scan_ahead_each(p);
     if (scan_few_columns(p)) {
-        plan_value_arg(k, VAL_ACROSS, TY_I32, f_div(segments_inner(p), c->tunable[TN_VECTOR]));
+        plan_value_arg(k, VAL_ACROSS, TY_I32, lanes_across(p, c));
+        plan_value_arg(k, VAL_PER_WARP, TY_I32, rows_of_warp(p, c));
         scan_control_args(pl, c, f_mul(tiles, segments_inner(p)));
     } else {
         scan_control_args(pl, c, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));

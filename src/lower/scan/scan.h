@@ -60,6 +60,10 @@ bool scan_counts(const struct problem *p);
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c);
 int scan_degree(const struct plan_case *c);
 int64_t scan_tile_elements(const struct plan_case *c); /* elements of a block's tile */
+/* scan.pipeline: does a reversed scan begin with a small tile of its own, so that all other tiles begin where bulk copies
+ * may, whatever the length?  With tiles of `tile` elements, it has up to so many elements, or rows of a few columns. */
+bool scan_leads(const struct problem *p);
+int scan_lead_most(const struct problem *p, int tile);
 /* Where the arrays of a tile lie in a stage of scan.pipeline: byte offsets, -1 for what is not copied; an output takes
  * the place of an input of its width where it can.  bytes: of the stage.  An input whose neighbours are read has room
  * for one element on either side; kept values begin anywhere in the first 16 bytes. */

@@ -16,13 +16,15 @@
 enum {
     WARP = 32,
     HELD_WORDS = 64,
-    VAST = 28, /* words of which more than one position would spill */
+    STAGED_WORDS = 48, /* three blocks of 256 threads per multiprocessor, with four states besides */
+    VAST = 28,         /* words of which more than one position would spill */
     TILE_MAX = 1 << 14,
     NARROW_ROW = 1 << 12,
     SHORT_ROW = 10 << 10,
     LONG_ROW = 1 << 14,
     CLUSTER_ROW = 1 << 10,
     SHORT_SEGMENT = 1 << 9,
+    STRIDED_LONG = 1 << 13,
     FILLED = 77 /* percent of a tile */
 };
 
@@ -65,7 +67,9 @@ bool segscan_block_fits(const struct problem *p, const struct device *d, struct 
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                                   struct formula guard)
 {
-    const int words = scan_items_in_words(pl->plan->problem), most = words < VAST ? HELD_WORDS : VAST;
+    const int words = scan_items_in_words(pl->plan->problem);
+    const int held = row->plan == segscan_staged_plan ? STAGED_WORDS - 4 * words : HELD_WORDS;
+    const int most = words < VAST ? held : VAST;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
     plan_set_pdl(pl, c);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
@@ -207,6 +211,8 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const char *why;
     if (!scan_trailing(p)) {
+        if (!plan_pinned(pl))
+            scan_add_cases(pl, row, "strided long", "long_segments", f_ge(scan_length(p), STRIDED_LONG), false);
         scan_add_cases(pl, row, plan_pinned(pl) ? "" : "strided", "segments", (struct formula){ 0 }, false);
         return;
     }

@@ -7,7 +7,7 @@
  */
 #include "segscan.h"
 
-enum { NARROW = 8, TILES = 16, WORDS = 20, WORDS_OF_FEW = 28 };
+enum { NARROW = 8, TILES = 16, WORDS = 20, WORDS_OF_FEW = 28, WORDS_OF_HALF = 56, HALF = 512, HEAVY = 4, WIDE = 2 };
 
 bool segscan_strips_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
@@ -37,13 +37,20 @@ static struct formula few(const struct problem *p, const struct plan_case *c)
     return f_and(share, f_le(f_mul(rows_of(c), TILES), scan_length(p)));
 }
 
-/* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768; addresses take more registers before
- * sm_90. */
+/* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768, or by 512 where elements are wide: tiles that
+ * wait for one another are better large.  Addresses take more registers before sm_90. */
 static void fit_registers(const struct problem *p, struct plan_case *c, int sm)
 {
+    const int each = scan_items_in_words(p);
+    if (each >= HEAVY && each - state_words(p, NULL) >= WIDE && c->tunable[TN_THREADS] <= HALF) {
+        plan_set(c, TN_BLOCKS_PER_SM, HALF / c->tunable[TN_THREADS], NULL);
+        plan_set(c, TN_ITEMS, WORDS_OF_HALF / HEAVY, NULL);
+        plan_lighten(p, c);
+    }
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
-    const int words = (threads > 768 ? WORDS : WORDS_OF_FEW) - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0);
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * scan_items_in_words(p) > words)
+    const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : WORDS_OF_HALF;
+    const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0);
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * each > words)
         c->tunable[TN_ITEMS]--;
 }
 
@@ -55,8 +62,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
-        plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);
         fit_registers(p, c, pl->plan->device.sm);
+        plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);
         if (plan_pinned(pl))
             continue;
         c->code.guard = few(p, c);
