@@ -88,7 +88,8 @@ static const struct place places[] = {
       "  a: {type: 'f32[m, n]', value: 'sum(f, exp(x * y - top) / all) + sum(g, z * all) + sum(f, x)'}\n"
       "  b: {type: 'f32[m, n]', value: 'sum(f, x * cos(y)) + sum(f, x * sin(y)) + least(f, y) * least(g, z)'}\n"
       "  c: {type: 'f32[m, n]', value: 'all + sum(f, sum(g, x * z)) + sum(f, 1 + x) + sum(f, 2 - x) + sum(f, 3 + y)'}\n"
-      "  d: {type: 'f32[m, n]', value: 'sum(f, 4 - y) + sum(f, 5 + x) + sum(f, 6 + y) + sum(f, 7 + x) + product(f, x)'}\n",
+      "  d: {type: 'f32[m, n]', value: 'sum(f, 4 - y) + sum(f, 5 + x) + sum(f, 6 + y) + sum(f, 7 + x) + product(f, "
+      "x)'}\n",
       { STENCIL } },
 };
 

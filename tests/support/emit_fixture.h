@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "llvmgen/shared/expr_emit.h"
+#include "llvmgen/expr/expr_emit.h"
 #include "llvmgen/ptx.h"
 
 /* Emits whole kernels, from kb_kernel_begin() to kb_kernel_end(). */

@@ -2,7 +2,7 @@
 /* expr.h - typed expressions: what maps, operators and output values are.
  *
  * Parsed by a Pratt parser from the text of a YAML scalar, then resolved and typed in a scope.  A typed expression is
- * immutable and has no names left, only numbers into struct problem.  Emitter (llvmgen/shared/expr_emit.c) and oracle
+ * immutable and has no names left, only numbers into struct problem.  Emitter (llvmgen/expr/expr_emit.c) and oracle
  * (ref/) evaluate the same tree; the meaning of every operation, including division by zero, shifts, float-to-integer
  * conversion and min/max with NaN, is that of docs/spec-language.md, the same everywhere.
  *

@@ -28,7 +28,7 @@
  * the last one is number tiles + blocks - 1 and starts the next epoch.
  */
 #include "ahead.h"
-#include "columns.h"
+#include "llvmgen/segscan/few_columns.h"
 #include "ring.h"
 
 enum { TEAM = 1 /* its barrier */ };

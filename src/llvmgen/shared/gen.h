@@ -7,7 +7,7 @@
 #ifndef PTXGEN_GEN_H
 #define PTXGEN_GEN_H
 
-#include "expr_emit.h"
+#include "llvmgen/expr/expr_emit.h"
 #include "llvmgen/builder/kb.h"
 #include "lower/access.h"
 

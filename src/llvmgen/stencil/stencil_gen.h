@@ -134,6 +134,10 @@ struct sweep {
     kb_tvar acc;                 /* what this thread's points contribute */
     kb_var have;
 };
+/* The first points of the thread's window, and of the block's box (place.c): a point for each thread of the grid in
+ * row-major order, or a box of windows for each block. */
+void sweep_linear_origin(struct sweep *s);
+void sweep_box_origin(struct sweep *s);
 /* Compute and store all rows of a window that has been loaded. */
 void sweep_rows(struct sweep *s, struct window *w);
 /* The block streams along axis 0 instead (stencil_stream.c); s->box[0] is the number of its chunk of places. */

@@ -152,7 +152,8 @@ static void join_all(LLVMModuleRef mod, LLVMValueRef f, LLVMValueRef other, cons
     LLVMTypeRef type = LLVMGetReturnType(LLVMGlobalGetValueType(f));
     LLVMContextRef cx = LLVMGetModuleContext(mod);
     LLVMTypeRef pointer = LLVMPointerTypeInContext(cx, 0);
-    LLVMTypeRef of_both = LLVMFunctionType(LLVMVoidTypeInContext(cx), (LLVMTypeRef[]){ type, pointer, pointer }, 3, false);
+    LLVMTypeRef of_both =
+        LLVMFunctionType(LLVMVoidTypeInContext(cx), (LLVMTypeRef[]){ type, pointer, pointer }, 3, false);
     LLVMValueRef both = LLVMAddFunction(mod, name, of_both);
     LLVMBuilderRef b = LLVMCreateBuilderInContext(cx);
     LLVMUseRef next;
@@ -179,7 +180,8 @@ enum { NWAVES = sizeof waves / sizeof *waves };
 static void join_waves(LLVMModuleRef mod, LLVMModuleRef lib)
 {
     for (int i = 0; i < NWAVES; i++) {
-        LLVMValueRef sine = LLVMGetNamedFunction(mod, waves[i].sine), cosine = LLVMGetNamedFunction(mod, waves[i].cosine);
+        LLVMValueRef sine = LLVMGetNamedFunction(mod, waves[i].sine),
+                     cosine = LLVMGetNamedFunction(mod, waves[i].cosine);
         if (sine && cosine && LLVMGetNamedFunction(lib, waves[i].both))
             join_all(mod, sine, cosine, waves[i].both);
     }

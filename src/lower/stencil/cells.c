@@ -147,12 +147,13 @@ int stencil_reads(const struct problem *p)
 
 /* Narrow values stay in the words that they came in, but where rows begin at boundaries of their own.  Natural
  * registers of 4 x 2 x 2 points, f16 and i8, ptxas 13: 13 points 96, 104; 27 117, 140; 25 130, 150; such rows 124, 128;
- * 205, 248; 198, 224. */
+ * 205, over 255; 198, 224. */
 static bool narrow_fits(const struct problem *p, const struct plan_case *c, const int *points, int scattered)
 {
-    enum { OTHERS = 42 };
+    enum { OTHERS = 42, BYTES = 32 };
     const int64_t cells = count(p, points, false, NULL).all;
-    return (stencil_skewed(c) ? cells : cells / 2) + OTHERS + scattered <= thread_registers(c);
+    const int64_t values = !stencil_skewed(c) ? cells / 2 : stencil_halves(p) ? cells : cells * 3 / 2 + BYTES;
+    return values + OTHERS + scattered <= thread_registers(c);
 }
 
 bool stencil_roomy(const struct problem *p, const struct plan_case *c)

@@ -15,6 +15,7 @@ enum {
     ROWS = 32,
     COLUMNS = 128,
     NEIGHBOURS = 7,
+    READS = 19,
     CROWD = 40,
     PLANE_BYTES = 6 << 20
 };
@@ -134,17 +135,18 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
 
 /* ---- where it pays ----------------------------------------------------------------------------------------------- */
 
-/* One array of elements of so many bytes that is read around the point, and one that is written. */
-static bool plain(const struct problem *p, int bytes)
+/* One array of elements of so many bytes that is read around the point, and one that is written; `beside`: and others
+ * that are read at the point alone. */
+static bool plain(const struct problem *p, int bytes, bool beside)
 {
     int inputs = 0;
     for (int i = 0; i < p->ninputs; i++) {
         const struct prog_array *a = &p->input[i].array;
         if (p->input[i].role != ROLE_ELEMENT)
             continue;
-        inputs++;
-        if (!stencil_staged(p, i) || a->nfields != 1 || a->stride != bytes)
+        if (a->nfields != 1 || a->stride != bytes || (!stencil_staged(p, i) && !beside))
             return false;
+        inputs += stencil_staged(p, i);
     }
     return inputs == 1 && p->noutputs == 1 && p->nreductions == 0 && access_output_direct(p, 0) &&
            p->output[0].array.stride == bytes;
@@ -174,28 +176,41 @@ static void vectors_case(struct planner *pl, const struct strategy *row, struct 
         stream_case(pl, row, "vectors", f_and(guard, aligned), s);
 }
 
+/* Many reads: of narrow values, which windows hold more of but for a crowd; of others where there is an array beside them,
+ * for which windows are better where rows begin at boundaries.  True: these are the cases. */
+static bool many_cases(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const int reads = stencil_reads(p);
+    struct formula guard = enough(p);
+    /* ptxas spills bytes of 125 points where a thread has 128 registers */
+    struct shape shape = shape_of(pl, plain(p, 1, false) && reads > 2 * CROWD ? "planes_beside" : "planes_crowd");
+    if (!stencil_narrow(p) || reads <= CROWD || !(plain(p, 1, false) || plain(p, 2, false))) {
+        const struct formula aligned = stencil_rows_aligned(p, stencil_vector(p));
+        shape = shape_of(pl, "planes_beside");
+        if (reads <= READS || plain(p, 4, false) || !plain(p, 4, true) || !aligned.n)
+            return false;
+        guard = f_and(guard, f_not(&aligned));
+    }
+    stream_case(pl, row, "planes", guard, shape);
+    return true;
+}
+
 /* In three dimensions windows read the L2 cache nearly three times over, and at the ends of rows element by element:
  * where rows begin anywhere, and where a point reads more than its direct neighbours.  Tiles are as wide as loses less
  * at the ends of rows.  H200, microseconds, in parentheses windows: 13 points at 512^3 329 (354), 19 points 324 (343),
  * but 7 points 310 (291), and of f64 574 (573); with a second array at the point 473 (404).  Windows read
  * planes several times, which are no longer in the L2 cache when they are large: 7 points of f64 at 512 x 768^2 1381
- * (1294), at 512 x 1024^2 2294 (2909), at 511 x 1023^2 2407 (2983).
- *
- * Narrow values stay in words, so that windows hold more of them, up to a crowd of reads.  H100, 384^3, microseconds,
- * vectors and planes, in parentheses windows: f16 of 63 points 539, 916 (1209), 125 points 780, 1247 (2317); i8 492, 481
- * (1196), 740, 749 (2199); of 27 points f16 294, 303 (228). */
+ * (1294), at 512 x 1024^2 2294 (2909), at 511 x 1023^2 2407 (2983). */
 static void chosen_cases(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
     int64_t points, most, columns, last;
-    const bool four = plain(p, 4);
-    if (stencil_narrow(p) && stencil_reads(p) > CROWD && (plain(p, 1) || plain(p, 2)) && pl->plan->device.sm >= 80) {
-        vectors_case(pl, row, enough(p));
-        stream_case(pl, row, "planes_narrow", enough(p), shape_of(pl, "planes_narrow"));
+    const bool four = plain(p, 4, false);
+    if (p->rank < 3 || pl->plan->device.sm < 80)
         return;
-    }
-    if (p->rank < 3 || pl->plan->device.sm < 80 || !(four || plain(p, 8)))
+    if (many_cases(pl, row) || !(four || plain(p, 8, false)))
         return;
     plan_count_range(pl, &points, &most);
     plan_extent_range(pl, &p->space[2].extent, &columns, &last);

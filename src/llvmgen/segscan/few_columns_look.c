@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns_look.c - look-back of scan.pipeline down a few columns, in place of the look-ahead: see columns.c. */
-#include "columns.h"
+/* few_columns_look.c - look-back of scan.pipeline down a few columns, in place of the look-ahead: see few_columns.c. */
+#include "few_columns.h"
 
 enum { TILES = 8, LOADS = 16 };
 
@@ -26,7 +26,8 @@ static kb_val number_of(struct gen *g, const struct columns_shape *s, kb_val til
 
 /* What the lane sees of its column in the tiles `back` (at least 1), back + 1, … before this one, up to the nearest
  * prefix; *ends: there is one.  Waits for these tiles.  All lanes. */
-static kb_tup glance(struct gen *g, const struct scan_ring_tile *t, const struct columns_shape *s, kb_val back, kb_var ends)
+static kb_tup glance(struct gen *g, const struct scan_ring_tile *t, const struct columns_shape *s, kb_val back,
+                     kb_var ends)
 {
     kb *k = g->k;
     const int n = tiles_at_once(g);

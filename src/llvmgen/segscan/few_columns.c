@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns.c - scan.pipeline down a few columns: the tiles of one sequence of rows, all columns side by side.
+/* few_columns.c - scan.pipeline down a few columns: the tiles of one sequence of rows, all columns side by side.
  *
  *     tile      whole rows of V * q columns, q at most a warp; a thread has V neighbouring columns of some consecutive
  *               rows, so lanes q apart go on in the same columns; where q is no power of two, the last lanes of a warp
@@ -17,7 +17,7 @@
  * A thread has an odd number of rows, which makes accesses to the plain layout of bulk copies free of bank conflicts
  * where q is a power of two.  Backwards, rows are counted from the end; columns stay where they are.
  */
-#include "columns.h"
+#include "few_columns.h"
 
 enum { V_MAX = SCAN_COLUMNS_VECTOR, EACH = 2 };
 

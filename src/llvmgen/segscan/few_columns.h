@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns.h - what scan.pipeline does with tiles of a few columns side by side; roles and barriers are those of
+/* few_columns.h - what scan.pipeline does with tiles of a few columns side by side; roles and barriers are those of
  * its other tiles (ring.h). */
-#ifndef PTXGEN_SCAN_COLUMNS_H
-#define PTXGEN_SCAN_COLUMNS_H
+#ifndef PTXGEN_FEW_COLUMNS_H
+#define PTXGEN_FEW_COLUMNS_H
 
-#include "ring.h"
+#include "llvmgen/scan/ring.h"
 
 /* What all threads know of the shape. */
 struct columns_shape {

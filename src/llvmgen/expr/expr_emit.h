@@ -83,4 +83,11 @@ kb_val emit_function(kb *k, enum fn f, int n, const kb_val *arg);
 kb_val emit_fold_identity(kb *k, enum fold op, enum ty t);
 kb_val emit_fold(kb *k, enum fold op, kb_val a, kb_val b);
 
+/* ---- sums, for expr_emit.c (expr_sums.c) ---- */
+kb_val sum_emit(kb *k, struct emit_env *env, const struct expr *e);
+/* Has the value been emitted before the loops around, or for later? */
+bool sum_held(const kb *k, const struct emit_env *env, const struct expr *e, kb_val *value);
+/* The index that runs along e's dimension. */
+kb_val sum_index(kb *k, const struct emit_env *env, const struct expr *e);
+
 #endif

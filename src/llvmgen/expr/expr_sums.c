@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* expr_sums.c - sums inside expressions: loops over a dimension that is none of the space.
+ *
+ *     before the loop:  what does not vary along it
+ *     in it:            the terms of all sums over the dimension, of all elements at hand, several at a time
+ *
+ * Sums that wait for others, as that of exp(x - greatest(f, x)), have loops of their own.
+ */
+#include "expr_emit.h"
+
+#include <math.h>
+
+#include "llvmgen/builder/kb_impl.h"
+
+kb_val emit_fold_identity(kb *k, enum fold op, enum ty t)
+{
+    switch (op) {
+    case FOLD_MIN: return kb_cast(k, kb_immf(k, TY_F64, INFINITY), t);
+    case FOLD_MAX: return kb_cast(k, kb_immf(k, TY_F64, -INFINITY), t);
+    case FOLD_MUL: return kb_cast(k, kb_imm(k, TY_I32, 1), t);
+    case FOLD_AND: return kb_not(k, kb_imm(k, t, 0));
+    default: return kb_cast(k, kb_imm(k, TY_I32, 0), t);
+    }
+}
+
+kb_val emit_fold(kb *k, enum fold op, kb_val a, kb_val b)
+{
+    static const enum binary binary[] = {
+        [FOLD_ADD] = BIN_ADD, [FOLD_MUL] = BIN_MUL, [FOLD_AND] = BIN_AND, [FOLD_OR] = BIN_OR, [FOLD_XOR] = BIN_XOR
+    };
+    const kb_val both[] = { a, b };
+    if (op == FOLD_MIN || op == FOLD_MAX)
+        return emit_function(k, op == FOLD_MIN ? FN_MIN : FN_MAX, 2, both);
+    return emit_binary(k, binary[op], a, b);
+}
+
+/* What leaves every first term as it is: sums keep -0, and the least of no numbers but NaN is NaN. */
+static kb_val fold_begin(kb *k, enum fold op, enum ty t)
+{
+    const bool number = ty_is_float(t);
+    if (number && (op == FOLD_MIN || op == FOLD_MAX))
+        return kb_immf(k, t, NAN);
+    return number && op == FOLD_ADD ? kb_immf(k, t, -0.0) : emit_fold_identity(k, op, t);
+}
+
+static const struct emit_sum *over(const struct emit_sum *s, int dimension)
+{
+    while (s && s->dimension != dimension)
+        s = s->outer;
+    return s;
+}
+
+/* Has the expression a value inside these sums alone? */
+static bool stands(const struct emit_sum *around, const struct expr *e)
+{
+    const struct emit_sum own = { .dimension = e->which, .outer = around };
+    bool does = e->kind != EX_RUN || over(around, e->which);
+    for (int i = 0; i < e->nargs && does; i++)
+        does = stands(e->kind == EX_SUM ? &own : around, e->arg[i]);
+    return does;
+}
+
+static int nodes(const struct expr *e)
+{
+    int n = 1;
+    for (int i = 0; i < e->nargs; i++)
+        n += nodes(e->arg[i]);
+    return n;
+}
+
+/* Emits what does not vary along the sum, in the largest parts. */
+static void hold(kb *k, struct emit_env *env, struct emit_sum *sum, const struct expr *e)
+{
+    if (e->kind == EX_CONST || e->kind == EX_RUN)
+        return;
+    if (stands(sum->outer, e)) {
+        const kb_val value = emit_expr(k, env, e);
+        sum->held[sum->nheld++] = (struct emit_held){ e, value };
+        return;
+    }
+    for (int i = 0; i < e->nargs; i++)
+        hold(k, env, sum, e->arg[i]);
+}
+
+bool sum_held(const kb *k, const struct emit_env *env, const struct expr *e, kb_val *value)
+{
+    for (const struct emit_sum *s = env->sum; s; s = s->outer)
+        for (int i = 0; i < s->nheld; i++)
+            if (s->held[i].e == e && kb_reaches(k, s->place)) {
+                *value = s->held[i].value;
+                return true;
+            }
+    return false;
+}
+
+/* held: the most values that may be held. */
+static bool sum_open(kb *k, struct emit_env *env, int dimension, int held, struct emit_sum *sum)
+{
+    *sum = (struct emit_sum){ .dimension = dimension, .outer = env->sum, .place = kb_place(k) };
+    sum->held = kb_scratch(k, sizeof *sum->held * (size_t)held);
+    return sum->held != NULL; /* else out of memory, which has been noted */
+}
+
+enum { TOGETHER_MAX = 8, UNROLL = 4, WRITTEN_OUT = 8, LARGE = 64 };
+
+/* m sums over one dimension, each of n elements: of element i sum j has the number i * m + j. */
+struct sums {
+    kb *k;
+    int n, m;
+    struct emit_env *const *env;
+    const struct expr *const *e;
+    struct emit_sum *sum; /* of each element: where all of its sums are */
+    kb_var total[TOGETHER_MAX];
+};
+
+static void add_term(struct sums *s, kb_val index)
+{
+    kb *k = s->k;
+    for (int i = 0; i < s->n; i++) {
+        s->sum[i].index = index;
+        for (int j = 0; j < s->m; j++) {
+            const kb_var total = s->total[i * s->m + j];
+            const kb_val term = emit_expr(k, s->env[i], s->e[j]->arg[0]);
+            kb_set(k, total, emit_fold(k, (enum fold)s->e[j]->op, kb_get(k, total), term));
+        }
+    }
+}
+
+/* The terms from index `from` below `to`, `unroll` at a time. */
+static void add_terms(struct sums *s, kb_val from, kb_val to, int unroll)
+{
+    kb_for(s->k, i, from, to, unroll) {
+        for (int j = 0; j < unroll; j++)
+            add_term(s, kb_add(s->k, i, j));
+    }
+}
+
+static void add_all(struct sums *s, kb_val terms, int unroll)
+{
+    const kb_val zero = kb_imm(s->k, TY_I64, 0), most = kb_and(s->k, terms, -unroll);
+    int64_t known;
+    if (kb_is_const(terms, &known) && known <= WRITTEN_OUT) {
+        for (int64_t j = 0; j < known; j++)
+            add_term(s, kb_imm(s->k, TY_I64, j));
+        return;
+    }
+    add_terms(s, zero, most, unroll);
+    if (unroll > 1)
+        add_terms(s, most, terms, 1);
+}
+
+static bool sums_inside(const struct expr *e)
+{
+    bool does = e->kind == EX_SUM;
+    for (int i = 0; i < e->nargs && !does; i++)
+        does = sums_inside(e->arg[i]);
+    return does;
+}
+
+static int unrolled(int n, int m, const struct expr *const *e, int size)
+{
+    bool nested = false;
+    for (int j = 0; j < m; j++)
+        nested |= sums_inside(e[j]->arg[0]);
+    return size * n > LARGE || nested ? 1 : n > 1 ? UNROLL / 2 : UNROLL;
+}
+
+/* One loop for m sums of n elements, n * m <= TOGETHER_MAX: what several of them read is read once. */
+static void emit_sums(kb *k, int n, struct emit_env *const *env, int m, const struct expr *const *e, kb_val *out)
+{
+    int size = 0;
+    struct emit_sum sum[TOGETHER_MAX];
+    struct sums s = { .k = k, .n = n, .m = m, .env = env, .e = e, .sum = sum };
+    const kb_val terms = emit_expr(k, env[0], e[0]->arg[1]);
+    for (int x = 0; x < n * m; x++)
+        out[x] = emit_fold_identity(k, (enum fold)e[x % m]->op, e[x % m]->type);
+    for (int j = 0; j < m; j++)
+        size += nodes(e[j]->arg[0]);
+    for (int i = 0; i < n; i++) {
+        if (!sum_open(k, env[i], e[0]->which, size, &sum[i]))
+            return;
+        for (int j = 0; j < m; j++) {
+            hold(k, env[i], &sum[i], e[j]->arg[0]);
+            s.total[i * m + j] = kb_var_new(k, fold_begin(k, (enum fold)e[j]->op, e[j]->type), "total");
+        }
+    }
+    for (int i = 0; i < n; i++)
+        env[i]->sum = &sum[i];
+    add_all(&s, terms, unrolled(n, m, e, size));
+    for (int i = 0; i < n; i++)
+        env[i]->sum = sum[i].outer;
+    for (int x = 0; x < n * m; x++) {
+        const kb_val none = out[x];
+        out[x] = kb_get(k, s.total[x]);
+        if (ty_is_float(none.ty))
+            out[x] = kb_select(k, kb_gt(k, terms, 0), out[x], none);
+    }
+}
+
+kb_val sum_emit(kb *k, struct emit_env *env, const struct expr *e)
+{
+    kb_val out;
+    emit_sums(k, 1, &env, 1, &e, &out);
+    return out;
+}
+
+enum { UNSEEN, READY, WAITS };
+
+struct together {
+    kb *k;
+    int n;
+    struct emit_env *const *env;
+    int m; /* sums of this round */
+    const struct expr *e[TOGETHER_MAX];
+    unsigned char let[LET_VALUES_MAX]; /* in this round: UNSEEN … */
+};
+
+/* Sums that one loop can compute: over the same dimension, to the same end. */
+static bool joins(const struct together *t, const struct expr *e)
+{
+    for (int j = 0; j < t->m; j++)
+        if (t->e[j] == e)
+            return false;
+    return t->m == 0 || (t->m < TOGETHER_MAX && e->which == t->e[0]->which && expr_equal(e->arg[1], t->e[0]->arg[1]));
+}
+
+/* Does the expression wait for a sum that does not vary along the sums around it?  The innermost that wait for nothing
+ * are those of this round. */
+static bool find_sums(struct together *t, const struct expr *e)
+{
+    kb_val held;
+    bool waits = false;
+    if (e->kind == EX_LET && t->let[e->which] == UNSEEN)
+        t->let[e->which] = find_sums(t, t->env[0]->let[e->which].value) ? WAITS : READY;
+    if (e->kind == EX_LET)
+        return t->let[e->which] == WAITS;
+    for (int i = 0; i < e->nargs; i++)
+        waits |= find_sums(t, e->arg[i]);
+    if (e->kind != EX_SUM || !stands(t->env[0]->sum, e) || sum_held(t->k, t->env[0], e, &held))
+        return waits;
+    if (!waits && joins(t, e))
+        t->e[t->m++] = e;
+    return true;
+}
+
+/* The sums of this round, of elements from number `from` on, whose environments use the values from then on. */
+static bool sum_round(struct together *t, int from, int n)
+{
+    kb_val out[TOGETHER_MAX];
+    emit_sums(t->k, n, t->env + from, t->m, t->e, out);
+    for (int i = 0; i < n; i++) {
+        struct emit_env *env = t->env[from + i];
+        struct emit_sum *done = kb_scratch(t->k, sizeof *done);
+        if (!done || !sum_open(t->k, env, -1, t->m, done))
+            return false;
+        for (int j = 0; j < t->m; j++)
+            done->held[done->nheld++] = (struct emit_held){ t->e[j], out[i * t->m + j] };
+        env->sum = done;
+    }
+    return true;
+}
+
+void emit_together(kb *k, int n, struct emit_env *const *env, int nexprs, const struct expr *const *e)
+{
+    bool more = true;
+    while (more) {
+        struct together t = { .k = k, .n = n, .env = env };
+        for (int i = 0; i < nexprs; i++)
+            find_sums(&t, e[i]);
+        more = t.m > 0;
+        const int most = more ? TOGETHER_MAX / t.m : 0;
+        for (int from = 0; from < n && more; from += most)
+            more = sum_round(&t, from, n - from < most ? n - from : most);
+    }
+}
+
+kb_val sum_index(kb *k, const struct emit_env *env, const struct expr *e)
+{
+    const struct emit_sum *s = over(env->sum, e->which);
+    if (s)
+        return s->index;
+    kb_misuse(k, "dimension %d runs in no sum here", e->which);
+    return kb_imm(k, TY_I64, 0);
+}
