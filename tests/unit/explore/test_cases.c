@@ -212,6 +212,96 @@ Test(cases, narrow_columns_lie_anywhere_in_rows)
     }
 }
 
+/* A sum over the box of a radius around the point, too large for packed bytes. */
+static void box(char *text, size_t size, int radius)
+{
+    size_t n = 0;
+    for (int z = -radius; z <= radius; z++)
+        for (int y = -radius; y <= radius; y++)
+            for (int x = -radius; x <= radius; x++)
+                n += (size_t)snprintf(text + n, size - n, "%s7 * u[%d, %d, %d]", n ? " + " : "", z, y, x);
+}
+
+/* Windows hold several narrow values in a register.  A crowd of narrow reads, and of others where an array lies beside
+ * them and rows begin anywhere, come through planes. */
+Test(cases, windows_and_planes_of_three_dimensions)
+{
+    const struct device d = device_of("sm_90");
+    static const struct {
+        const char *type;
+        int radius;
+        bool beside;
+        int64_t n;
+        const char *name;
+        int points[3], most_blocks;
+    } row[] = {
+        { "f16", 1, false, 384, "vectors", { 4, 2, 2 }, 4 },       { "f16", 1, false, 383, "shift3_0", { 4, 2, 2 }, 2 },
+        { "i8", 1, false, 384, "vectors", { 4, 2, 2 }, 4 },        { "i8", 1, false, 383, "shift3_0", { 4, 1, 2 }, 2 },
+        { "f16", 2, false, 384, "planes", { 1, 4, 1 }, 1 },        { "f16", 2, false, 383, "planes", { 1, 4, 1 }, 1 },
+        { "f32", 1, true, 384, "vectors", { 4, 1, 2 }, 4 },        { "f32", 1, true, 383, "planes", { 1, 7, 1 }, 1 },
+        { "f32", 1, false, 384, "planes_narrow", { 1, 7, 1 }, 1 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char sum[3500], spec[4000];
+        const int64_t size[] = { 384, 384, row[i].n };
+        const struct plan_options o = { .size = size, .only_these = true, .sms = 132 };
+        box(sum, sizeof sum, row[i].radius);
+        snprintf(spec, sizeof spec,
+                 "kind: stencil\ninputs: {u: '%s[d, m, n]'%s}\nboundary: clamp\n"
+                 "outputs: {y: {type: '%s[d, m, n]', value: '(%s)%s'}}\n",
+                 row[i].type, row[i].beside ? ", c: 'f32[d, m, n]'" : "", row[i].type, sum,
+                 row[i].beside           ? " + c"
+                 : row[i].type[0] == 'i' ? " >> 3"
+                                         : "");
+        SPEC_BEGIN(f);
+        spec_build(&f, spec);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
+        cr_assert(plan && plan->ncases > 0);
+        const struct plan_case *c = &plan->cases[0];
+        const int points[] = { c->tunable[TN_POINTS_X], c->tunable[TN_POINTS_Y], c->tunable[TN_POINTS_Z] };
+        cr_expect_str_eq(c->code.name, row[i].name, "row %zu", i);
+        cr_expect_eq(memcmp(points, row[i].points, sizeof points), 0, "row %zu: %d x %d x %d points", i, points[0],
+                     points[1], points[2]);
+        cr_expect_leq(c->tunable[TN_MIN_BLOCKS], row[i].most_blocks, "row %zu", i);
+        spec_end(&f);
+    }
+}
+
+/* Of inputs that no array follows in vectors two lanes take two segments; rows of bytes and halves, and long segments of
+ * such inputs, have two warps each. */
+Test(cases, teams_of_segments)
+{
+#define OVER_LAST(inputs, map, output)                                                                                 \
+    "kind: reduce\nspace: [n, k, f]\ninputs: {" inputs "}\nover: f\nmap: " map                                         \
+    "\noperator: add\noutputs: {r: '" output "[n, k]'}\n"
+#define PAIRS OVER_LAST("p: 'f32[n, f]', c: 'f32[k, f]'", "(p - c) * (p - c)", "f32")
+    const struct device d = device_of("sm_90");
+    static const struct {
+        const char *spec, *name;
+        int64_t size[3]; /* by name of size: of the spec's order */
+        int lanes, segments, threads;
+    } row[] = {
+        { PAIRS, "medium", { 100000, 16, 35 }, 2, 2, 256 },
+        { PAIRS, "long", { 100, 100000, 100 }, 0, 1, 64 },
+        { OVER_LAST("x: 'u8[n, k, f]'", "x", "u32"), "rows", { 1000, 100, 7040 }, 0, 1, 64 },
+        { OVER_LAST("x: 'f32[n, k, f]'", "x", "f32"), "rows", { 1000, 100, 1760 }, 0, 1, 256 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct plan_options o = { .size = row[i].size, .only_these = true, .sms = 132 };
+        SPEC_BEGIN(f);
+        spec_build(&f, row[i].spec);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
+        cr_assert(plan && plan->ncases > 0);
+        const struct plan_case *c = &plan->cases[0];
+        cr_expect_str_eq(c->code.name, row[i].name, "row %zu", i);
+        cr_expect(c->tunable[TN_LANES] == row[i].lanes && c->tunable[TN_THREADS] == row[i].threads,
+                  "row %zu: %d lanes, %d threads", i, c->tunable[TN_LANES], c->tunable[TN_THREADS]);
+        if (row[i].lanes)
+            cr_expect_eq(c->tunable[TN_SEGMENTS], row[i].segments, "row %zu", i);
+        spec_end(&f);
+    }
+}
+
 Test(cases, no_case_that_no_size_takes)
 {
     const struct device d = device_of("sm_90");
