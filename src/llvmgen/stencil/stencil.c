@@ -117,7 +117,8 @@ static void compute_row(struct sweep *s, struct window *w, struct stencil_point 
         }
         kb_else
         {
-            const bool part = n > 1 && (skips || !(w->ring && w->vectors)); /* else all of a row or nothing exists */
+            /* Else all of a row or nothing exists. */
+            const bool part = skips || (n > 1 && !(w->ring && w->vectors));
             for (int i = 0; i < n && part; i++)
                 point_store(&sp[i].pt);
         }
