@@ -263,6 +263,17 @@ static void combine(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity
 
 /* ---- the downsweep ----------------------------------------------------------------------------------------------- */
 
+/* Does an output lie where an input lay whose elements other threads read too? */
+static bool overwrites_neighbours(const struct scan_ring *r)
+{
+    const struct problem *p = r->g->p;
+    bool does = false;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int o = 0; p->input[i].neighbours && r->layout.input[i] >= 0 && o < p->noutputs; o++)
+            does |= r->layout.output[o] == r->layout.input[i];
+    return does;
+}
+
 static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val parity)
 {
     struct gen *g = r->g;
@@ -276,7 +287,7 @@ static void scan_tile(struct scan_ring *r, struct scan_ring_tile *t, kb_val pari
     in_warp.x = kept_widen(g, in_warp.x);
     const struct run in_tile = run_join(g, scan_ring_parts(r, t, parity, &h->total), in_warp);
     /* Threads without positions read the last one, and neighbours each other's; kept values go anywhere. */
-    kb_if(k, keeps ? kb_true(k) : kb_not(k, h->full)) {
+    kb_if(k, keeps || overwrites_neighbours(r) ? kb_true(k) : kb_not(k, h->full)) {
         kb_barrier(k); /* what has been read is overwritten now */
     }
     kb_mbar_wait(k, r->prefixed, t->stage, parity);

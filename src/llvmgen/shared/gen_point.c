@@ -207,11 +207,11 @@ static bool is_loaded(const struct point *pt, const struct expr *e, int *away)
            (*away <= 0 || in->boundary[in->array.rank - 1].mode == BOUND_CLAMP);
 }
 
-/* A vector lies inside a row of the arrays unless segments go on from one row to the next. */
+/* A vector lies inside a row of the arrays unless segments, or columns, go on from one row to the next. */
 void point_is_of_vector(struct point *pt, int j, int n)
 {
     const struct problem *p = pt->g->p;
-    if (p->rank > 1 && p->space[p->rank - 1].reduced && p->space[p->rank - 2].reduced)
+    if (p->rank > 1 && p->space[p->rank - 1].reduced == p->space[p->rank - 2].reduced)
         return;
     pt->before = j;
     pt->after = n - 1 - j;
