@@ -30,6 +30,8 @@ static const struct {
     { "resident_gaps", "scan/block_marks.c", "barrier", "one batch holds all offsets; `resident_marks` needs it" },
     { "kept_block", "scan/block.c", "barrier",
       "tiles that keep values have met barriers since; `scan_block` needs it" },
+    { NULL, "segscan/few_columns.c", ": barrier",
+      "three warps read the last row, of which one overwrites it: the executor remembers two of them" },
     { NULL, "scan/ring.c", "warp sync", "the lanes have exchanged what they read by shuffles" },
     { NULL, NULL, "launch dependents", "only says that the next kernel may start; omitting it costs time" },
 };
