@@ -108,7 +108,8 @@ static void compute_row(struct sweep *s, struct window *w, struct stencil_point 
         contribute(s, &sp[i]);
     }
     const bool row = w->vectors || (w->ring && n == 1);
-    const bool together = (w->place == PLACE_INSIDE || row) && n <= GEN_VECTOR_MAX, skips = sp[0].skip.ir;
+    const bool skips = sp[0].skip.ir;
+    const bool together = (w->place == PLACE_INSIDE || row) && n <= GEN_VECTOR_MAX && !(skips && n == 1);
     if (together && w->place == PLACE_INSIDE && !skips) {
         store_row(sp, n);
     } else if (together) {
@@ -118,7 +119,7 @@ static void compute_row(struct sweep *s, struct window *w, struct stencil_point 
         kb_else
         {
             /* Else all of a row or nothing exists. */
-            const bool part = skips || (n > 1 && !(w->ring && w->vectors));
+            const bool part = n > 1 && (skips || !(w->ring && w->vectors));
             for (int i = 0; i < n && part; i++)
                 point_store(&sp[i].pt);
         }
