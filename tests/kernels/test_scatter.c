@@ -32,6 +32,12 @@ static const struct {
       "initial: "
       "0}, b: {type: 'u32[9]', at: \"i64(x) & 3\", value: 1, combine: add, initial: 2}}\n",
       1, 1 },
+    { "kind: map\ninputs: {x: 'i32[n]'}\noutputs: {a: {type: {odd: bool, least: u8}, shape: [9], at: \"i64(x) & 7\", "
+      "value: {odd: \"x == 12345\", least: \"u8(x & 127) | 128\"}, combine: {state: {odd: bool, least: u8}, combine: "
+      "{odd: "
+      "'a.odd or b.odd', least: 'min(a.least, b.least)'}, identity: {odd: false, least: 255}}, initial: {odd: false, "
+      "least: 254}}}\n",
+      1, 1 },
     { "kind: stencil\ninputs: {x: 'i32[m, n]'}\nreductions: {t: {map: i64(y), operator: add}}\n" POINTS(
           "m, n", "[index(m) - 1, \"index(n) + i64(x[0, 1] - x[0, 1])\"]") ", t: i64}\n",
       2, 3 },

@@ -25,7 +25,7 @@ kb_val field_bits(kb *k, kb_val x)
 kb_val field_from_bits(kb *k, kb_val bits, enum ty ty)
 {
     if (ty == TY_BOOL)
-        return kb_ne(k, bits, 0);
+        return kb_ne(k, kb_and(k, bits, 1), 0); /* other fields may follow */
     if (ty_bytes(ty) < 4)
         bits = kb_cast(k, bits, ty_bytes(ty) == 1 ? TY_U8 : TY_U16);
     return kb_bitcast(k, bits, ty);
