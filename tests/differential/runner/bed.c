@@ -222,13 +222,17 @@ static bool check_rest(struct bed *b, char *why)
         memset(b->after + b->at[k], POISON, b->array[k]->data.length);
     if (memcmp(b->after, b->before, b->bytes) == 0)
         return true;
-    size_t i = 0;
+    size_t i = 0, last = b->bytes - 1;
     while (b->after[i] == b->before[i])
         i++;
+    while (b->after[last] == b->before[last])
+        last--;
     for (int k = 0; k < b->ninputs + b->noutputs; k++)
         if (i < b->at[k] + b->array[k]->data.length + GUARD) {
-            snprintf(why, WHY, "written to byte %lld of %s, which has %zu bytes%s", (long long)i - (long long)b->at[k],
-                     b->info[k].name, b->array[k]->data.length, k < b->ninputs ? " (an input)" : "");
+            snprintf(why, WHY, "written to byte %lld of %s, which has %zu bytes%s: 0x%02x; the last such byte is %lld",
+                     (long long)i - (long long)b->at[k], b->info[k].name, b->array[k]->data.length,
+                     k < b->ninputs ? " (an input)" : "", (unsigned char)b->after[i],
+                     (long long)last - (long long)b->at[k]);
             break;
         }
     return false;
