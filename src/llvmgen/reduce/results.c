@@ -109,29 +109,38 @@ static void map_element(struct gen *g, kb_val element)
     map_vector(g, element, index, 1, false, false);
 }
 
-/* Elements one by one. */
-static void map_some(struct gen *g, kb_val from, kb_val to)
-{
-    kb_for(g->k, i, from, to, 1) {
-        map_element(g, i);
-    }
-}
-
-/* A whole vector; where segments are runs of elements, its elements are of one segment but for a few vectors. */
-static void map_whole(struct gen *g, kb_val at, int vector)
+/* A whole vector. False, emitted as a bool: its elements are of several segments, and are still to be mapped. */
+static kb_val map_whole(struct gen *g, kb_val at, int vector)
 {
     kb *k = g->k;
     kb_val index[SPACE_MAX] = { { .ir = NULL } };
     split(g, at, index);
     if (!segments_trailing(g->p)) {
         map_vector(g, at, index, vector, true, false);
-        return;
+        return kb_true(k);
     }
     const int last = g->p->rank - 1;
-    kb_if(k, kb_le(k, kb_add(k, index[last], vector), gen_extent(g, &g->p->space[last].extent))) {
+    LET(together, kb_le(k, kb_add(k, index[last], vector), gen_extent(g, &g->p->space[last].extent)));
+    kb_if(k, together) {
         map_vector(g, at, index, vector, true, true);
     }
-    kb_else { map_some(g, at, kb_add(k, at, vector)); }
+    return together;
+}
+
+/* The vector at `at`, of which some elements may lie outside.  There is one loop over single elements: ptxas 13.0 was
+ * seen to run a loop from `at` to at + 16 beyond its end. */
+static void map_vector_at(struct gen *g, kb_val at, int vector, kb_val elements)
+{
+    kb *k = g->k;
+    kb_var done = kb_var_new(k, kb_false(k), "done");
+    kb_if(k, kb_and(k, kb_ge(k, at, 0), kb_le(k, kb_add(k, at, vector), elements))) {
+        kb_set(k, done, map_whole(g, at, vector));
+    }
+    kb_if(k, kb_not(k, kb_get(k, done))) {
+        kb_for(k, i, kb_max(k, at, 0), kb_min(k, kb_add(k, at, vector), elements), 1) {
+            map_element(g, i);
+        }
+    }
 }
 
 /* The first segment that ends after the element, or the number of segments. */
@@ -173,7 +182,7 @@ void emit_results(struct gen *g)
     kb *k = g->k;
     const int vector = results_vector(g->p, g->c);
     gen_wait_for_predecessor(g);
-    const kb_val elements = gen_value(g, VAL_ELEMENTS), head = gen_value(g, VAL_HEAD), zero = kb_imm(k, TY_I64, 0);
+    const kb_val elements = gen_value(g, VAL_ELEMENTS), head = gen_value(g, VAL_HEAD);
     const int64_t threads = kb_threads(k);
     LET(own, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
     LET(first, vector > 1 ? kb_sub(k, kb_add(k, kb_mul(k, own, vector), head), vector) : own);
@@ -184,10 +193,7 @@ void emit_results(struct gen *g)
         } else if (vector == 1) {
             map_element(g, at);
         } else {
-            kb_if(k, kb_and(k, kb_ge(k, at, 0), kb_le(k, kb_add(k, at, vector), elements))) {
-                map_whole(g, at, vector);
-            }
-            kb_else { map_some(g, kb_max(k, at, zero), kb_min(k, kb_add(k, at, vector), elements)); }
+            map_vector_at(g, at, vector, elements);
         }
     }
 }
