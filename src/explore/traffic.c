@@ -159,6 +159,8 @@ static double together(const struct view *v, int axis)
     const struct plan_case *c = v->c;
     if (v->p->kind == KIND_STENCIL)
         return c->tunable[TN_POINTS_X] > 0 ? stencil_points(c, v->p->rank, axis) : 1;
+    if (c->tiled && !v->p->space[axis].reduced)
+        return fmax(c->tunable[TN_SEGMENTS], 1);
     return v->p->kind == KIND_REDUCE && v->p->space[axis].reduced ? fmax(c->tunable[TN_ITEMS], 1) : 1;
 }
 
@@ -182,6 +184,7 @@ struct summed {
 static struct summed summed_read(const struct view *v, const struct expr *e)
 {
     enum { TOGETHER = 8 };
+    const double TILED = 0.5; /* vectors of four in two cycles */
     const struct prog_array *a = &v->p->input[e->which].array;
     const int last = v->p->rank - 1, lanes = lanes_along(v);
     struct summed r = { .times = 1, .again = 1 };
@@ -199,8 +202,8 @@ static struct summed summed_read(const struct view *v, const struct expr *e)
     r.times /= fmin(shared, TOGETHER);
     if (lanes < LANES && !(varies >> last & 1))
         r.again = padded_points(v, extent(v, &v->p->space[last].extent)) / together(v, last);
-    r.apart = fmax(along, across);
-    r.cycles = cycles_of(along, lanes) * cycles_of(across, LANES / lanes);
+    r.apart = v->c->tiled ? 0 : fmax(along, across);
+    r.cycles = v->c->tiled ? TILED : cycles_of(along, lanes) * cycles_of(across, LANES / lanes);
     return r;
 }
 

@@ -30,6 +30,9 @@
 #define REDUCE_COLUMNS SPEC("reduce", MATRIX, RECURRENCE "over: m", "q: {type: 'u32[n]', value: r.q}")
 #define REDUCE_OFFSETS SPEC("reduce", OFFSETS, RECURRENCE, "q: {type: 'u32[k-1]', value: r.q}")
 
+#define NEAREST                                                                                                        \
+    SPEC("reduce", "x: 'u32[m, f]', c: 'u32[n, f]'", "operator: max\nover: n\nmap: sum(f, (x ^ c) >> 8)",              \
+         "far: {type: 'u32[m]', value: r}")
 #define BINS                                                                                                           \
     SPEC("reduce", VECTOR, "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nby: x % 41",  \
          "s: 'u32[k]', p: 'u32[k]'")
@@ -93,9 +96,9 @@ enum subject_cases { ALL, FIRST };
 static const struct subject {
     const char *name, *spec, *arch, *pins;
     enum subject_cases cases;
-    int64_t size[2];
+    int64_t size[3];
 } subjects[] = {
-#define SUBJECT(name, spec, arch, pins, cases, m, n) { #name, spec, #arch, pins, cases, { m, n } },
+#define SUBJECT(name, spec, arch, pins, cases, m, n) { #name, spec, #arch, pins, cases, { m, n, 19 } },
 #include "mutant_subjects.def"
 #undef SUBJECT
 };

@@ -43,6 +43,16 @@ struct emit_sum {
     const struct emit_sum *outer;
 };
 
+/* Tiles of what sums read, which the threads of a block load together: sums take their terms tile by tile.  The whole
+ * block arrives wherever such sums are emitted. */
+struct emit_tiles {
+    int terms; /* of a tile */
+    /* Load terms first, first + 1, … of `count`, i64. */
+    void (*load)(kb *k, struct emit_tiles *t, kb_val first, kb_val count);
+    /* Leaves read term i (i64) of the tile from here on. */
+    void (*term)(kb *k, struct emit_tiles *t, kb_val i);
+};
+
 struct emit_env {
     emit_leaf leaf;
     kb_val (*is_index)(kb *k, struct emit_env *env, kb_val i); /* is i (i64) the only index?  NULL: compare them */
@@ -55,6 +65,7 @@ struct emit_env {
     const struct expr *known; /* an expression whose value the caller has; NULL: none */
     kb_val known_value;
     const struct emit_sum *sum; /* the innermost; NULL: none */
+    struct emit_tiles *tiles;   /* NULL: none */
     struct emit_env *outer;     /* leaves and lets that are not the operator's own; NULL outside emit_combine() */
 };
 

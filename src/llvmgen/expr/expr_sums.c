@@ -101,9 +101,10 @@ static bool sum_open(kb *k, struct emit_env *env, int dimension, int held, struc
     return sum->held != NULL; /* else out of memory, which has been noted */
 }
 
-enum { TOGETHER_MAX = 8, UNROLL = 4, WRITTEN_OUT = 8, LARGE = 64 };
+enum { TOGETHER_MAX = 32, SEVERAL = 8, UNROLL = 4, WRITTEN_OUT = 8, LARGE = 64, TILE_LARGE = 512 };
 
-/* m sums over one dimension, each of n elements: of element i sum j has the number i * m + j. */
+/* m sums over one dimension, each of n elements: of element i sum j has the number i * m + j.  SEVERAL of them share a
+ * loop, or TOGETHER_MAX where they read tiles. */
 struct sums {
     kb *k;
     int n, m;
@@ -111,11 +112,16 @@ struct sums {
     const struct expr *const *e;
     struct emit_sum *sum; /* of each element: where all of its sums are */
     kb_var total[TOGETHER_MAX];
+    kb_val first; /* of a tile: terms are numbered from there on */
 };
 
-static void add_term(struct sums *s, kb_val index)
+static void add_term(struct sums *s, kb_val number)
 {
     kb *k = s->k;
+    struct emit_tiles *tiles = s->env[0]->tiles;
+    const kb_val index = tiles ? kb_add(k, s->first, number) : number;
+    if (tiles)
+        tiles->term(k, tiles, number);
     for (int i = 0; i < s->n; i++) {
         s->sum[i].index = index;
         for (int j = 0; j < s->m; j++) {
@@ -135,10 +141,29 @@ static void add_terms(struct sums *s, kb_val from, kb_val to, int unroll)
     }
 }
 
+/* The terms of one tile after the other. */
+static void add_tiles(struct sums *s, struct emit_tiles *t, kb_val terms, int unroll)
+{
+    kb *k = s->k;
+    const kb_val zero = kb_imm(k, TY_I64, 0);
+    kb_for(k, first, zero, terms, t->terms) {
+        t->load(k, t, first, terms);
+        const kb_val own = kb_min(k, kb_sub(k, terms, first), t->terms), most = kb_and(k, own, -unroll);
+        s->first = first;
+        add_terms(s, zero, most, unroll);
+        if (unroll > 1)
+            add_terms(s, most, own, 1);
+    }
+}
+
 static void add_all(struct sums *s, kb_val terms, int unroll)
 {
     const kb_val zero = kb_imm(s->k, TY_I64, 0), most = kb_and(s->k, terms, -unroll);
     int64_t known;
+    if (s->env[0]->tiles) {
+        add_tiles(s, s->env[0]->tiles, terms, unroll);
+        return;
+    }
     if (kb_is_const(terms, &known) && known <= WRITTEN_OUT) {
         for (int64_t j = 0; j < known; j++)
             add_term(s, kb_imm(s->k, TY_I64, j));
@@ -157,15 +182,17 @@ static bool sums_inside(const struct expr *e)
     return does;
 }
 
-static int unrolled(int n, int m, const struct expr *const *e, int size)
+static int unrolled(int n, int m, const struct expr *const *e, int size, bool tiles)
 {
     bool nested = false;
+    if (tiles)
+        return size * n > TILE_LARGE ? 1 : UNROLL;
     for (int j = 0; j < m; j++)
         nested |= sums_inside(e[j]->arg[0]);
     return size * n > LARGE || nested ? 1 : n > 1 ? UNROLL / 2 : UNROLL;
 }
 
-/* One loop for m sums of n elements, n * m <= TOGETHER_MAX: what several of them read is read once. */
+/* One loop for m sums of n elements: what several of them read is read once. */
 static void emit_sums(kb *k, int n, struct emit_env *const *env, int m, const struct expr *const *e, kb_val *out)
 {
     int size = 0;
@@ -186,7 +213,7 @@ static void emit_sums(kb *k, int n, struct emit_env *const *env, int m, const st
     }
     for (int i = 0; i < n; i++)
         env[i]->sum = &sum[i];
-    add_all(&s, terms, unrolled(n, m, e, size));
+    add_all(&s, terms, unrolled(n, m, e, size, env[0]->tiles != NULL));
     for (int i = 0; i < n; i++)
         env[i]->sum = sum[i].outer;
     for (int x = 0; x < n * m; x++) {
@@ -221,7 +248,7 @@ static bool joins(const struct together *t, const struct expr *e)
     for (int j = 0; j < t->m; j++)
         if (t->e[j] == e)
             return false;
-    return t->m == 0 || (t->m < TOGETHER_MAX && e->which == t->e[0]->which && expr_equal(e->arg[1], t->e[0]->arg[1]));
+    return t->m == 0 || (t->m < SEVERAL && e->which == t->e[0]->which && expr_equal(e->arg[1], t->e[0]->arg[1]));
 }
 
 /* Does the expression wait for a sum that does not vary along the sums around it?  The innermost that wait for nothing
@@ -268,7 +295,7 @@ void emit_together(kb *k, int n, struct emit_env *const *env, int nexprs, const 
         for (int i = 0; i < nexprs; i++)
             find_sums(&t, e[i]);
         more = t.m > 0;
-        const int most = more ? TOGETHER_MAX / t.m : 0;
+        const int most = more ? (n > 0 && env[0]->tiles ? TOGETHER_MAX : SEVERAL) / t.m : 0;
         for (int from = 0; from < n && more; from += most)
             more = sum_round(&t, from, n - from < most ? n - from : most);
     }

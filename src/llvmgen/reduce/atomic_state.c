@@ -25,7 +25,7 @@ kb_val field_bits(kb *k, kb_val x)
 kb_val field_from_bits(kb *k, kb_val bits, enum ty ty)
 {
     if (ty == TY_BOOL)
-        return kb_ne(k, kb_and(k, bits, 1), 0); /* other fields may follow */
+        return kb_ne(k, bits, 0);
     if (ty_bytes(ty) < 4)
         bits = kb_cast(k, bits, ty_bytes(ty) == 1 ? TY_U8 : TY_U16);
     return kb_bitcast(k, bits, ty);
@@ -43,10 +43,10 @@ static kb_val pack(kb *k, const struct op *op, kb_tup x)
 
 static kb_tup unpack(kb *k, const struct op *op, kb_val bits)
 {
+    static const enum ty word_of[] = { [1] = TY_U8, [2] = TY_U32, [4] = TY_U32, [8] = TY_U64 };
     kb_tup x = { .n = op->nfields };
     for (int f = 0, at = 0; f < op->nfields; at += 8 * ty_bytes(op->field[f++]))
-        x.e[f] = field_from_bits(k, kb_cast(k, kb_shr(k, bits, at), ty_bytes(op->field[f]) == 8 ? TY_U64 : TY_U32),
-                                 op->field[f]);
+        x.e[f] = field_from_bits(k, kb_cast(k, kb_shr(k, bits, at), word_of[ty_bytes(op->field[f])]), op->field[f]);
     return x;
 }
 

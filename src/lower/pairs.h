@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pairs.h - problems whose elements pair a row of one table with a row of another one, as distances do: the value at
+ * [n, k] is made of sums over f of x[n, f] and c[k, f].
+ */
+#ifndef PTXGEN_PAIRS_H
+#define PTXGEN_PAIRS_H
+
+#include "access.h"
+
+enum {
+    PAIRS_OPERANDS_MAX = 8,
+    PAIRS_TERMS = 16, /* of a tile in shared memory */
+    PAIRS_MAX = 32    /* of a thread */
+};
+
+/* A field of a table of two dimensions: one follows an axis of the space, along the other one the sums run. */
+struct pairs_operand {
+    int input, field, axis;
+    bool terms_last; /* the sums run along its last dimension */
+};
+
+struct pairs {
+    struct prog_dim terms; /* of the sums */
+    int noperands;
+    struct pairs_operand operand[PAIRS_OPERANDS_MAX];
+};
+
+/* What the sums of a reduction read.  False, and *why: there are no pairs. */
+bool pairs_of(const struct problem *p, struct pairs *out, const char **why);
+/* Does e, inside a sum, read this operand? */
+bool pairs_is(const struct problem *p, const struct expr *e, const struct pairs_operand *o);
+/* Elements between the rows of a tile of so many, for one term: lanes that store a column of it use different banks. */
+int pairs_pitch(const struct problem *p, const struct pairs_operand *o, int rows);
+
+#endif
