@@ -10,7 +10,8 @@
 enum {
     PAIRS_OPERANDS_MAX = 8,
     PAIRS_TERMS = 16, /* of a tile in shared memory */
-    PAIRS_MAX = 32    /* of a thread */
+    PAIRS_MAX = 32,   /* of a thread, … */
+    PAIRS_WORDS = 96  /* … and registers for their sums */
 };
 
 /* A field of a table of two dimensions: one follows an axis of the space, along the other one the sums run. */
@@ -21,15 +22,19 @@ struct pairs_operand {
 
 struct pairs {
     struct prog_dim terms; /* of the sums */
+    int words;             /* registers that a pair holds: its sums and what is read for it alone */
     int noperands;
     struct pairs_operand operand[PAIRS_OPERANDS_MAX];
 };
 
-/* What the sums of a reduction read.  False, and *why: there are no pairs. */
+/* What the sums of a reduction's elements read, or those of a map's outputs.  False, and *why: there are no pairs. */
 bool pairs_of(const struct problem *p, struct pairs *out, const char **why);
 /* Does e, inside a sum, read this operand? */
 bool pairs_is(const struct problem *p, const struct expr *e, const struct pairs_operand *o);
 /* Elements between the rows of a tile of so many, for one term: lanes that store a column of it use different banks. */
 int pairs_pitch(const struct problem *p, const struct pairs_operand *o, int rows);
+
+/* Bytes of shared memory of all tiles; rows: of a tile, by axis. */
+int64_t pairs_shared(const struct problem *p, const int *rows);
 
 #endif

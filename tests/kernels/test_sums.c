@@ -24,10 +24,18 @@ struct place {
 #define STENCIL   "stencil.global", "stencil.multi_write", "stencil.big_tile"
 
 static const struct place places[] = {
-    { "nfk", "kind: reduce\n" NEAREST, { SEGREDUCE } },
-    { "nfk", "kind: reduce\nspace: [k, n]\n" NEAREST, { "segreduce.column" } },
-    { "n3k", "kind: reduce\nspace: [k, n]\nassume: {f: {equals: 3}}\n" NEAREST, { "segreduce.column" } },
-    { "n0k", "kind: reduce\nassume: {f: {equals: 0}}\n" NEAREST, { SEGREDUCE } },
+    { "nfk", "kind: reduce\n" NEAREST, { "segreduce.pairs", SEGREDUCE } },
+    { "nfk", "kind: reduce\nspace: [k, n]\n" NEAREST, { "segreduce.pairs", "segreduce.column" } },
+    { "n3k",
+      "kind: reduce\nspace: [k, n]\nassume: {f: {equals: 3}}\n" NEAREST,
+      { "segreduce.pairs", "segreduce.column" } },
+    { "n0k", "kind: reduce\nassume: {f: {equals: 0}}\n" NEAREST, { "segreduce.pairs", SEGREDUCE } },
+    { "nfk",
+      "kind: reduce\ninputs: {x: {type: {a: f64, b: i8}, shape: [n, f]}, c: 'f16[f, k]', w: 'f32[k]', v: 'f32[f]'}\n"
+      "over: k\nreductions: {r: {map: 'w * sum(f, f32(x.a) * v + f32(c))', operator: max}, s: {map: 'i32(sum(f, "
+      "i32(x.b)) % 7) + i32(index(k) * 3 + index(n))', operator: min}}\noutputs: {a: {type: 'f32[n]', value: r}, "
+      "b: {type: 'i32[n]', value: s}}\n",
+      { "segreduce.pairs", SEGREDUCE } },
     { "nf",
       "kind: reduce\ninputs: {x: 'f32[n, f]', w: 'f32[f]', y: 'f32[n]'}\nmap: 'abs(sum(f, x * w) - y)'\noperator: add\n"
       "outputs: {e: f32}\n",
@@ -80,7 +88,13 @@ static const struct place places[] = {
       "  a: {type: 'f32[n, m]', value: 'sum(f, f32(x) * f32(y))'}\n  b: {type: 'f64[n, m]', value: 'sum(f, z.re)'}\n"
       "  c: {type: 'f16[n, m]', value: 'sum(f, x)'}\n  d: {type: 'bool[n, m]', value: 'all(f, z.ok) or any(f, x > "
       "1)'}\n",
-      { NULL } },
+      { "stencil.pairs" } },
+    { "mnf",
+      "kind: map\ninputs: {x: 'f32[m, f]', y: 'f32[f, n]', b: 'f32[n]', c: 'i8[m, n]'}\nlet: {top: 'greatest(f, x * "
+      "y)'}\n"
+      "outputs: {o: {type: 'f32[m, n]', value: 'sum(f, exp(x * y)) - greatest(f, x * y) + b * f32(c)'},\n"
+      "  t: {type: 'f32[n, m]', value: 'f32(index(m)) - sum(f, x + y * b)'}}\n",
+      { "stencil.pairs", STENCIL } },
     /* some wait for others, also by way of a let; more than one loop takes; two dimensions */
     { "mnfg",
       "kind: map\ninputs: {x: 'f32[m, f]', y: 'f32[n, f]', z: 'f32[n, g]'}\n"
@@ -136,6 +150,6 @@ static void check(const struct place *at, const char *strategy)
         }                                                                                                              \
     }
 enum { COUNT = sizeof places / sizeof *places };
-PLACES(reduce, 0, 7)
-PLACES(scan, 7, 10)
-PLACES(stencil, 10, COUNT)
+PLACES(reduce, 0, 8)
+PLACES(scan, 8, 11)
+PLACES(stencil, 11, COUNT)

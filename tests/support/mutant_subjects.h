@@ -88,6 +88,8 @@
     SPEC("stencil", "u: 'u32[d, 7, 36]'", "boundary: mirror",                                                          \
          "out: {type: 'u32[d, 7, 36]', value: 'u + 3 * u[-2, 0, 0] + u[-1, 0, 0] + u[1, 0, 0] + u[2, 0, 0] - "         \
          "u[0, -1, 1]'}")
+#define ALL_PAIRS                                                                                                      \
+    SPEC("map", "x: 'u32[m, f]', c: 'u32[f, n]'", "", "far: {type: 'u32[m, n]', value: 'sum(f, (x ^ c) >> 8)'}")
 #define STENCIL_STEPS                                                                                                  \
     SPEC("stencil", "u: 'u32[d, 17, n]'", "boundary: mirror\niterate: {steps: 2, feedback: {u: out}}",                 \
          "out: {type: 'u32[d, 17, n]', value: '3 * u[-1, 0, 0] + u[0, 1, 0] - u[0, -1, 1]'}")

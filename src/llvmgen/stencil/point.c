@@ -145,7 +145,9 @@ static const struct point_outputs outputs = { value_of, stencil_written, place_o
 static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
 {
     struct stencil_point *sp = env->user;
+    kb_val x;
     switch (e->kind) {
+    case EX_AT: return sp->w->pairs && pair_tiles_read(sp->w->pairs, e, sp->at, &x) ? x : point_leaf(k, env, e);
     case EX_INPUT: return read_input(sp, e);
     case EX_OUTPUT: return seen_value(sp, e->which, e->field);
     case EX_GATHER: return stencil_gather(sp, e);
@@ -188,9 +190,10 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
     env_init(&sp->pt, g, NULL);
     sp->pt.env.leaf = leaf;
     sp->pt.env.user = sp;
+    sp->pt.env.tiles = w->pairs ? &w->pairs->hooks : NULL;
     sp->pt.outputs = &outputs;
     sp->w = w;
-    sp->exists = kb_true(k);
+    sp->exists = w->exists.ir ? w->exists : kb_true(k);
     for (int d = 0; d < w->rank; d++) {
         sp->at[d] = at[d];
         sp->pt.index[d] = kb_add(k, w->origin[d], at[d]);

@@ -310,6 +310,36 @@ static void windows(struct sweep *s)
     }
 }
 
+/* The window of a thread whose block takes the terms of its sums tile by tile (stencil.pairs).  The whole block arrives;
+ * windows that lie outside read at the end of the space, and have no points. */
+static void window_of_pairs(struct sweep *s)
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    struct window w;
+    struct pair_tiles pairs;
+    struct pair_side side[2];
+    int points[SPACE_MAX] = { 1, 1, 1 };
+    for (int d = 0; d < 2; d++) {
+        points[d] = stencil_points(g->c, 2, d);
+        const kb_val rank = kb_div(k, kb_cast(k, kb_sub(k, s->origin[d], s->box[d]), TY_I32), points[d]);
+        side[d] = (struct pair_side){ points[d], points[d], stencil_threads(g->c, 2, d),
+                                      rank,      s->box[d], gen_extent(g, &g->p->space[d].extent) };
+    }
+    pair_tiles_init(&pairs, g, side);
+    LET(exists, sweep_exists(s));
+    for (int d = 0; d < 2; d++)
+        s->origin[d] = kb_min(k, s->origin[d], kb_sub(k, side[d].extent, 1));
+    window_init(&w, g, s->origin, points, PLACE_EDGE);
+    w.exists = exists;
+    w.box = s->box;
+    w.pairs = &pairs;
+    w.vectors = g->c->aligned;
+    window_load(&w);
+    sweep_rows(s, &w);
+    window_free(&w);
+}
+
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
 static kb_tup block_sum(struct sweep *s)
@@ -400,7 +430,7 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
         turned_declare(g, turned);
         s.turned = turned;
     }
-    (stencil_streams(g->c) ? sweep_stream : windows)(&s);
+    (stencil_streams(g->c) ? sweep_stream : g->c->tiled ? window_of_pairs : windows)(&s);
     if (s.turned)
         turned_leave(&s);
     if (s.role == STENCIL_LAST)
@@ -417,4 +447,5 @@ static void emit_roles(struct gen *g, bool staged)
 void emit_stencil_global(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_multi_write(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_stream(struct gen *g) { emit_roles(g, false); }
+void emit_stencil_pairs(struct gen *g) { emit_roles(g, false); }
 void emit_stencil_big_tile(struct gen *g) { emit_roles(g, true); }

@@ -4,6 +4,7 @@
 #define PTXGEN_STENCIL_GEN_H
 
 #include "llvmgen/shared/output.h"
+#include "llvmgen/shared/pair_tiles.h"
 #include "lower/stencil/stencil.h"
 
 /* A value that points of the window read: a field of a direct input at a distance from the window's first point. */
@@ -60,10 +61,12 @@ struct window {
     const struct turned *turned; /* per output, or NULL */
     const kb_val *box;           /* the first point of the block, where it has one */
     const struct ring *ring;     /* per input, or NULL */
+    struct pair_tiles *pairs;    /* what sums read, or NULL */
     int turn;                    /* with rings: where the lowest plane that is read lies */
     kb_val first;                /* i64: number of the element at the origin, where it is known already; else ir NULL */
     bool together;               /* points are computed side by side, operation by operation */
     bool whole;                  /* all points exist, whatever the placement says */
+    kb_val exists;               /* bool: points may exist; ir NULL: they may */
     int ncells, capacity;
     struct cell *cell;
     int nspots;

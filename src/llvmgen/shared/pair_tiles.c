@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pair_tiles.c - see pair_tiles.h. */
+#include "pair_tiles.h"
+
+enum { AT_ONCE = 8 };
+
+int pair_rows(const struct pair_side *s) { return s->each * s->teams; }
+
+kb_val pair_place(kb *k, const struct pair_side *s, int i)
+{
+    const int n = s->vector;
+    return kb_add(k, kb_mul(k, s->rank, n), i / n * s->teams * n + i % n);
+}
+
+kb_val pair_index(kb *k, const struct pair_side *s, kb_val place)
+{
+    return kb_add(k, s->first, kb_cast(k, place, TY_I64));
+}
+
+/* The terms first, first + 1, … of a tile that exist, and a power of two that holds them. */
+struct terms {
+    kb_val first, last; /* i64: and the last one of all */
+    kb_val bits, most;  /* i32: log2 of the power; the last one within the tile */
+};
+
+static struct terms terms_at(kb *k, kb_val first, kb_val count)
+{
+    const kb_val own = kb_cast(k, kb_min(k, kb_sub(k, count, first), PAIRS_TERMS), TY_I32), most = kb_sub(k, own, 1);
+    const kb_val bits = kb_sub(k, kb_imm(k, TY_I32, 32), kb_cast(k, kb_clz(k, most), TY_I32));
+    return (struct terms){ first, kb_sub(k, count, 1), bits, most };
+}
+
+/* Number i of what is loaded: consecutive threads read consecutive elements of the table.  Rows and terms that do not
+ * exist repeat the last one. */
+struct loaded {
+    kb_val exists; /* bool */
+    kb_val at;     /* i32: in the tile */
+    kb_val x;
+};
+
+static struct loaded load_one(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms, kb_val i)
+{
+    kb *k = s->g->k;
+    const struct pair_side *side = &s->side[t->what->axis];
+    const struct prog_array *a = &s->g->p->input[t->what->input].array;
+    const int rows = pair_rows(side);
+    kb_val row = kb_rem(k, i, rows), term = kb_div(k, i, rows);
+    if (t->what->terms_last) {
+        row = kb_shr(k, i, terms->bits);
+        term = kb_sub(k, i, kb_shl(k, row, terms->bits));
+    }
+    const kb_val index = kb_min(k, pair_index(k, side, row), kb_sub(k, side->extent, 1));
+    const kb_val along = kb_add(k, terms->first, kb_cast(k, kb_min(k, term, terms->most), TY_I64));
+    const kb_val element = t->what->terms_last ? kb_add(k, kb_mul(k, index, kb_add(k, terms->last, 1)), along)
+                                               : kb_add(k, kb_mul(k, along, side->extent), index);
+    return (struct loaded){ kb_lt(k, i, kb_shl(k, kb_imm(k, TY_I32, rows), terms->bits)),
+                            kb_add(k, kb_mul(k, term, t->pitch), row),
+                            gen_load_field(s->g, a, gen_input(s->g, t->what->input), element, t->what->field) };
+}
+
+static void tile_load(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms)
+{
+    kb *k = s->g->k;
+    const int threads = kb_threads(k), all = pair_rows(&s->side[t->what->axis]) * PAIRS_TERMS;
+    const int each = all > threads ? all / threads : 1, at_once = each < AT_ONCE ? each : AT_ONCE;
+    const kb_val count = kb_shl(k, kb_imm(k, TY_I32, all / PAIRS_TERMS), terms->bits);
+    kb_for(k, base, kb_imm(k, TY_I32, 0), count, at_once * threads) {
+        struct loaded x[AT_ONCE];
+        for (int u = 0; u < at_once; u++)
+            x[u] = load_one(s, t, terms, kb_add(k, kb_add(k, base, kb_tid(k)), u * threads));
+        for (int u = 0; u < at_once; u++)
+            kb_if(k, x[u].exists) {
+                kb_store(k, t->memory, x[u].at, x[u].x);
+            }
+    }
+}
+
+/* The whole block arrives. */
+static void tiles_load(kb *k, struct emit_tiles *hooks, kb_val first, kb_val count)
+{
+    struct pair_tiles *s = (struct pair_tiles *)hooks;
+    const struct terms terms = terms_at(k, first, count);
+    kb_barrier(k); /* all have read the tiles before */
+    for (int o = 0; o < s->pairs.noperands; o++)
+        tile_load(s, &s->tile[o], &terms);
+    kb_barrier(k);
+}
+
+static void tiles_term(kb *k, struct emit_tiles *hooks, kb_val i)
+{
+    struct pair_tiles *s = (struct pair_tiles *)hooks;
+    for (int o = 0; o < s->pairs.noperands; o++) {
+        struct pair_tile *t = &s->tile[o];
+        const struct pair_side *side = &s->side[t->what->axis];
+        const int n = side->vector;
+        const kb_ptr column = kb_advance(k, t->memory, kb_mul(k, kb_cast(k, i, TY_I32), t->pitch));
+        for (int at = 0; at < side->each; at += n)
+            kb_load_n(k, column, pair_place(k, side, at), n, gen_vector_alignment(n * ty_bytes(t->memory.ty)),
+                      &t->value[at]);
+    }
+}
+
+bool pair_tiles_read(const struct pair_tiles *s, const struct expr *e, const int *row, kb_val *x)
+{
+    for (int o = 0; o < s->pairs.noperands; o++)
+        if (pairs_is(s->g->p, e, s->tile[o].what)) {
+            *x = s->tile[o].value[row[s->tile[o].what->axis]];
+            return true;
+        }
+    return false;
+}
+
+void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side)
+{
+    const char *why;
+    *s = (struct pair_tiles){ .hooks = { PAIRS_TERMS, tiles_load, tiles_term }, .g = g, .side = { side[0], side[1] } };
+    pairs_of(g->p, &s->pairs, &why);
+    for (int o = 0; o < s->pairs.noperands; o++) {
+        const struct pairs_operand *what = &s->pairs.operand[o];
+        const enum ty ty = g->p->input[what->input].array.field[what->field].type;
+        const int pitch = pairs_pitch(g->p, what, pair_rows(&side[what->axis]));
+        s->tile[o] = (struct pair_tile){ what, kb_shared_v(g->k, ty, PAIRS_TERMS * pitch, "tile"), pitch, { { 0 } } };
+    }
+}

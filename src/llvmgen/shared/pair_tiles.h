@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pair_tiles.h - terms of the rows of two tables in shared memory, for sums over them (lower/pairs.h).
+ *
+ *     for PAIRS_TERMS terms of the sums:
+ *         the block loads these terms of the rows of all tiles, transposed
+ *         each thread, for each term: the values of its rows and of its columns; all their pairs
+ */
+#ifndef PTXGEN_PAIR_TILES_H
+#define PTXGEN_PAIR_TILES_H
+
+#include "gen.h"
+#include "lower/pairs.h"
+
+/* Rows of a tile along an axis of the space.  A thread has `each` of them, `vector` side by side; neighbouring teams
+ * have neighbouring vectors. */
+struct pair_side {
+    int each, vector, teams;
+    kb_val rank;   /* i32: of this thread among the teams */
+    kb_val first;  /* i64: index of the tile's first row */
+    kb_val extent; /* i64, above 0 */
+};
+int pair_rows(const struct pair_side *s);
+/* Place in the tile of the thread's row number i, i32, and the index of a place, i64. */
+kb_val pair_place(kb *k, const struct pair_side *s, int i);
+kb_val pair_index(kb *k, const struct pair_side *s, kb_val place);
+
+struct pair_tile {
+    const struct pairs_operand *what;
+    kb_ptr memory;
+    int pitch;
+    kb_val value[PAIRS_MAX]; /* of this thread's rows, for the term at hand */
+};
+
+struct pair_tiles {
+    struct emit_tiles hooks; /* for the environments of all points of the thread */
+    struct gen *g;
+    struct pairs pairs;
+    struct pair_side side[2]; /* by axis; `first` may change from tile to tile */
+    struct pair_tile tile[PAIRS_OPERANDS_MAX];
+};
+/* The whole block arrives where sums are emitted with the hooks. */
+void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side);
+/* Is e one of the operands, read by the thread's row row[axis] along each axis? */
+bool pair_tiles_read(const struct pair_tiles *s, const struct expr *e, const int *row, kb_val *x);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pairs.c - see pairs.h. */
+#include "pairs.h"
+
+#include "lower_impl.h"
+
+enum { VECTOR_BYTES = 16 };
+
+struct search {
+    const struct problem *p;
+    struct pairs *pairs;
+    int along; /* the dimension of all sums; -1: none seen yet */
+    bool inside, let[LET_VALUES_MAX], several, many;
+};
+
+static bool same_extent(const struct prog_dim *a, const struct prog_dim *b)
+{
+    return a->size == b->size && a->add == b->add;
+}
+
+/* Is it such a table, read at the point's own row? */
+static bool operand(const struct problem *p, const struct expr *e, struct pairs_operand *out)
+{
+    const struct prog_array *a = &p->input[e->which].array;
+    for (int last = 0; last < 2 && e->nargs == 2; last++) {
+        const struct expr *row = e->arg[1 - last], *term = e->arg[last];
+        if (row->kind != EX_INDEX || term->kind != EX_RUN || a->field[e->field].type == TY_BOOL)
+            continue;
+        *out = (struct pairs_operand){ e->which, e->field, row->which, last == 1 };
+        return a->dim[last].size == term->which && a->dim[last].add == 0 &&
+               same_extent(&a->dim[1 - last], &p->space[row->which].extent);
+    }
+    return false;
+}
+
+bool pairs_is(const struct problem *p, const struct expr *e, const struct pairs_operand *o)
+{
+    struct pairs_operand own;
+    return e->kind == EX_AT && operand(p, e, &own) && own.input == o->input && own.field == o->field &&
+           own.axis == o->axis && own.terms_last == o->terms_last;
+}
+
+static void note_operand(struct search *s, const struct expr *e)
+{
+    struct pairs *x = s->pairs;
+    struct pairs_operand o;
+    if (!operand(s->p, e, &o))
+        return;
+    for (int i = 0; i < x->noperands; i++)
+        if (pairs_is(s->p, e, &x->operand[i]))
+            return;
+    x->terms = s->p->input[o.input].array.dim[o.terms_last ? 1 : 0];
+    if (x->noperands == PAIRS_OPERANDS_MAX)
+        s->many = true;
+    else
+        x->operand[x->noperands++] = o;
+}
+
+static void look(struct search *s, const struct expr *e)
+{
+    const bool outside = !s->inside;
+    if (e->kind == EX_LET && !s->let[e->which]) {
+        s->let[e->which] = true;
+        look(s, s->p->let[e->which].value);
+    }
+    if (e->kind == EX_SUM) {
+        s->pairs->words += ty_bytes(e->type) > 4 ? 2 : 1;
+        s->several |= s->inside || (s->along >= 0 && s->along != e->which);
+        s->along = e->which;
+        s->inside = true;
+    } else if (e->kind == EX_AT && s->inside) {
+        note_operand(s, e);
+    }
+    for (int i = 0; i < e->nargs; i++)
+        look(s, e->arg[i]);
+    if (outside)
+        s->inside = false;
+}
+
+static bool along_axis(const struct pairs *x, int axis)
+{
+    for (int i = 0; i < x->noperands; i++)
+        if (x->operand[i].axis == axis)
+            return true;
+    return false;
+}
+
+bool pairs_of(const struct problem *p, struct pairs *out, const char **why)
+{
+    struct search s = { .p = p, .pairs = out, .along = -1 };
+    *out = (struct pairs){ 0 };
+    for (int r = 0; p->kind == KIND_REDUCE && r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            look(&s, p->reduction[r].map[f]);
+    for (int o = 0; p->kind == KIND_STENCIL && o < p->noutputs; o++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++)
+            look(&s, p->output[o].value[f]);
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
+            out->words += ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : 1;
+    const struct misfit m[] = { { p->rank != 2, "it takes spaces of two dimensions" },
+                                { s.along < 0, "it takes sums over rows of tables, and here elements have none" },
+                                { s.several,
+                                  "it takes sums over one dimension, and here there are others inside or beside them" },
+                                { s.many, "the sums read too many tables" },
+                                { !along_axis(out, 0) || !along_axis(out, 1),
+                                  "no row of a table is read by elements of several rows, or columns" },
+                                { 0 } };
+    return plan_takes(why, m);
+}
+
+static int operand_bytes(const struct problem *p, const struct pairs_operand *o)
+{
+    return ty_bytes(p->input[o->input].array.field[o->field].type);
+}
+
+int pairs_pitch(const struct problem *p, const struct pairs_operand *o, int rows)
+{
+    return rows + VECTOR_BYTES / operand_bytes(p, o);
+}
+
+int64_t pairs_shared(const struct problem *p, const int *rows)
+{
+    struct pairs x;
+    const char *why;
+    int64_t bytes = 0;
+    pairs_of(p, &x, &why);
+    for (int i = 0; i < x.noperands; i++) {
+        const struct pairs_operand *o = &x.operand[i];
+        bytes += (int64_t)PAIRS_TERMS * pairs_pitch(p, o, rows[o->axis]) * operand_bytes(p, o);
+    }
+    return bytes;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pairs.c - planning of maps over pairs of rows of two tables, as distances of all points: windows whose sums take their
+ * terms from tiles in shared memory.
+ */
+#include "lower/pairs.h"
+
+#include "stencil_plan.h"
+
+bool stencil_pairs_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    struct pairs pairs;
+    const struct misfit m[] = { { p->nreductions > 0, "it is for maps, and here a reduction goes beside it" },
+                                { p->nfeedback > 0, "it is for maps, and here steps repeat" },
+                                { stencil_skips(p), "it is for maps, and here the boundary leaves points out" },
+                                { 0 } };
+    return pairs_of(p, &pairs, why) && plan_takes(why, m) && stencil_multi_write_fits(p, d, a, why);
+}
+
+/* H200, us: see tuning.def.  Smaller maps leave multiprocessors without a block. */
+enum { ROWS_MIN = 32, TERMS_MIN = 4, POINTS_PER_SM = 2048 };
+
+static void add_case(struct planner *pl, const struct strategy *row, const char *name, bool aligned)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula m = stencil_extent(p, 0), n = stencil_extent(p, 1);
+    struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
+    struct pairs pairs;
+    const char *why;
+    struct shape shape = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, "pairs", "");
+    pairs_of(p, &pairs, &why);
+    while (pairs.words * shape.points_x * shape.points_y > PAIRS_WORDS && shape.points_y > 1)
+        shape.points_y /= 2;
+    stencil_set_shape(c, shape);
+    c->aligned = aligned;
+    if (!plan_pinned(pl))
+        c->code.guard = f_and(f_and(f_ge(m, ROWS_MIN), f_ge(n, ROWS_MIN)),
+                              f_and(f_ge(access_extent(p, &pairs.terms), TERMS_MIN),
+                                    f_ge(f_mul(m, n), f_mul(plan_sms(p), POINTS_PER_SM))));
+    if (aligned)
+        c->code.guard = f_and(c->code.guard, stencil_rows_aligned(p, c->tunable[TN_POINTS_X]));
+}
+
+void stencil_pairs_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct shape s = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, "pairs", "");
+    if (stencil_vector(p) % plan_setting(pl, TN_POINTS_X, s.points_x) == 0)
+        add_case(pl, row, "pairs", true);
+    add_case(pl, row, "pairs_anywhere", false);
+}
+
+bool stencil_pairs_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    int rows[2];
+    c->tiled = true;
+    for (int d = 0; d < 2; d++)
+        rows[d] = stencil_threads(c, 2, d) * stencil_points(c, 2, d);
+    if (stencil_points(c, 2, 0) * stencil_points(c, 2, 1) <= PAIRS_MAX &&
+        pairs_shared(p, rows) <= pl->plan->device.shared_per_block)
+        return stencil_global_build(pl, c);
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
+               "%s: a thread has at most %d points, and tiles of all tables fit into the %d bytes of shared memory",
+               c->code.strategy, PAIRS_MAX, pl->plan->device.shared_per_block);
+    return false;
+}
