@@ -204,7 +204,7 @@ void async_block_starts(struct exec *x, struct block *b)
     for (int t = 0; t < b->grid->threads; t++) {
         b->thread[t].bulk_group = b->thread[t].copy_group = 0;
         b->thread[t].copies = 0;
-        b->thread[t].proxy_fences = 0;
+        b->thread[t].proxy_fences = b->thread[t].read_fences = 0;
     }
 }
 
@@ -301,6 +301,10 @@ void simt_mbar_arrive(void *bar, uint32_t bytes, const char *name)
     struct block *b = x->block;
     name = name ? name : "?";
     exec_interleave(x);
+    struct thread *first = x->thread - x->lane;
+    for (int lane = 0; lane < WARP_LANES && bytes == 0; lane++)
+        first[lane]
+            .read_fences++; /* who waits for the arrival comes after the warp's loads; who announces bytes does not */
     struct mbar *m = mbar_at(x, bar, name, "arrives at");
     if (m->pending == 0)
         finding(x, SIMT_CHECK, "arrives at '%s' once more than the phase has arrivals, %u", name,
@@ -425,7 +429,11 @@ void simt_bulk_wait(uint32_t pending, uint32_t read)
     finish_groups(x, COPY_BULK_STORE, groups_before(x->thread->bulk_group, pending), read);
 }
 
-void simt_proxy_fence(void) { simt_current->thread->proxy_fences++; }
+void simt_proxy_fence(void)
+{
+    simt_current->thread->proxy_fences++;
+    simt_current->thread->read_fences++;
+}
 
 /* ---- threads' own copies --------------------------------------------------------------------- */
 void simt_copy(void *to, void *from, uint32_t bytes, const char *to_name, const char *from_name)

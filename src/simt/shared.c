@@ -78,7 +78,7 @@ static void check_race(struct exec *x, struct block *owner, size_t offset, uint3
     const bool writes = kind != ACCESS_READ;
     const struct access now = { .thread = (uint16_t)thread,
                                 .strong = strong,
-                                .fences = x->thread->proxy_fences & 0x7fff,
+                                .fences = (writes ? x->thread->proxy_fences : x->thread->read_fences) & 0x7fff,
                                 .block_epoch = x->block->epoch,
                                 .warp_epoch = x->warp->epoch,
                                 .cluster_phase = x->thread->arrives };
@@ -154,6 +154,21 @@ static bool inside(const struct block *b, const char *at, uint32_t bytes)
     return offset <= size && bytes <= size - offset;
 }
 
+/* Has the thread that touched the byte called no proxy fence since, or for a read arrived at no mbarrier?  Its loads and
+ * stores may still be on their way then, whatever barriers it has passed. */
+static void check_fenced(struct exec *x, const struct access *a, bool wrote, size_t byte, const char *name)
+{
+    const struct block *b = x->block;
+    const int thread = a->thread - b->rank * b->grid->threads;
+    if (a->block_epoch == 0 || a->thread >= ASYNC_THREAD || thread < 0 || thread >= b->grid->threads)
+        return;
+    const uint16_t fences = wrote ? b->thread[thread].proxy_fences : b->thread[thread].read_fences;
+    if (a->fences == (fences & 0x7fff))
+        finding(x, SIMT_RACE,
+                "starts a copy %s '%s' (shared byte %zu), which thread %d %s without a proxy fence after it",
+                wrote ? "from" : "into", name, byte, thread, wrote ? "wrote" : "read");
+}
+
 /* The copying hardware writes on behalf of the thread; afterwards the bytes are the copy's, until its mbarrier says
  * otherwise. */
 void shared_copy_starts(struct exec *x, char *at, uint32_t bytes, int mbar, const char *name)
@@ -166,6 +181,8 @@ void shared_copy_starts(struct exec *x, char *at, uint32_t bytes, int mbar, cons
     if (!x->options.race || mbar < 0 || !inside(b, at, bytes))
         return;
     for (size_t i = offset; i < offset + bytes; i++) {
+        check_fenced(x, &b->shadow[i].read, false, i, name);
+        check_fenced(x, &b->shadow[i].other, false, i, name);
         b->shadow[i].write.thread = (uint16_t)(ASYNC_THREAD + mbar);
         b->shadow[i].write.warp_epoch = b->mbar[mbar].phase;
     }
@@ -184,14 +201,6 @@ void shared_copy_reads(struct exec *x, char *at, uint32_t bytes, const char *nam
     if (!x->options.race || !inside(b, at, bytes))
         return;
     const size_t offset = (size_t)(at - b->shared);
-    for (size_t i = offset; i < offset + bytes; i++) {
-        const struct access *w = &b->shadow[i].write;
-        const int thread = w->thread - b->rank * b->grid->threads;
-        if (w->block_epoch == 0 || w->thread >= ASYNC_THREAD || thread < 0 || thread >= b->grid->threads)
-            continue;
-        if (w->fences == (b->thread[thread].proxy_fences & 0x7fff))
-            finding(x, SIMT_RACE,
-                    "starts a copy from '%s' (shared byte %zu), which thread %d wrote without a proxy fence after it",
-                    name, i, thread);
-    }
+    for (size_t i = offset; i < offset + bytes; i++)
+        check_fenced(x, &b->shadow[i].write, true, i, name);
 }

@@ -69,6 +69,7 @@ struct thread {
     uint32_t bulk_group, copy_group; /* commits so far */
     int copies;                      /* the list of its copies under way: 1 + place among all, 0: none */
     uint16_t proxy_fences;
+    uint16_t read_fences; /* and those that order its reads before copies alone: arrivals of its warp at mbarriers */
 };
 
 struct warp {
@@ -95,7 +96,7 @@ struct warp {
 struct access {
     uint16_t thread;      /* in the cluster */
     uint16_t strong : 1;  /* atomic or ordered: races only with what is not */
-    uint16_t fences : 15; /* proxy fences of the thread before */
+    uint16_t fences : 15; /* of the thread before: of a read its read_fences */
     uint32_t block_epoch, warp_epoch, cluster_phase;
 };
 struct shadow {

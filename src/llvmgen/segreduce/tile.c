@@ -252,7 +252,8 @@ static void bulk_tiles(struct tiles *t, kb_val number, kb_val step)
         kb_mbar_wait(k, t->landed, now, kb_assume_uniform(kb_get(k, parity), KB_UNI_WARP));
         copy_rest(t, &x);
         take_tile(t, &x);
-        kb_warp_sync(k); /* all lanes have read the stage */
+        kb_proxy_fence(k); /* all lanes have read the stage … */
+        kb_warp_sync(k);   /* … before it is filled again */
         const kb_val ahead = kb_add(k, i, kb_mul(k, step, t->stages.count));
         kb_if(k, kb_lt(k, ahead, t->count)) {
             const struct tile next = tile_at(t, ahead, now);

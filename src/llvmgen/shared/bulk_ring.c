@@ -68,4 +68,9 @@ void ring_await(const struct bulk_ring *r, struct ring_place at)
     kb_mbar_wait(r->k, r->full, number(r, at), kb_get(r->k, at.parity));
 }
 
-void ring_release(const struct bulk_ring *r) { kb_warp_sync(r->k); /* all lanes have read */ }
+/* All lanes have read: a barrier alone does not wait for loads, and copies do not wait in line with them. */
+void ring_release(const struct bulk_ring *r)
+{
+    kb_proxy_fence(r->k);
+    kb_warp_sync(r->k);
+}
