@@ -77,6 +77,17 @@ static void look(struct search *s, const struct expr *e)
         s->inside = false;
 }
 
+/* Sums in the places of outputs are computed when those are stored, by threads that may have gone different ways. */
+static bool sums_in_places(const struct problem *p)
+{
+    struct pairs none = { 0 };
+    struct search s = { .p = p, .pairs = &none, .along = -1 };
+    for (int o = 0; o < p->noutputs; o++)
+        for (int d = 0; output_moment(&p->output[o]) == AT_POINT && d < PROG_RANK_MAX && p->output[o].index[d]; d++)
+            look(&s, p->output[o].index[d]);
+    return s.along >= 0;
+}
+
 static bool along_axis(const struct pairs *x, int axis)
 {
     for (int i = 0; i < x->noperands; i++)
@@ -98,14 +109,16 @@ bool pairs_of(const struct problem *p, struct pairs *out, const char **why)
     for (int i = 0; i < p->ninputs; i++)
         for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
             out->words += ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : 1;
-    const struct misfit m[] = { { p->rank != 2, "it takes spaces of two dimensions" },
-                                { s.along < 0, "it takes sums over rows of tables, and here elements have none" },
-                                { s.several,
-                                  "it takes sums over one dimension, and here there are others inside or beside them" },
-                                { s.many, "the sums read too many tables" },
-                                { !along_axis(out, 0) || !along_axis(out, 1),
-                                  "no row of a table is read by elements of several rows, or columns" },
-                                { 0 } };
+    const struct misfit m[] = {
+        { p->rank != 2, "it takes spaces of two dimensions" },
+        { s.along < 0, "it takes sums over rows of tables, and here elements have none" },
+        { s.several, "it takes sums over one dimension, and here there are others inside or beside them" },
+        { sums_in_places(p), "it takes sums in values, and here the places of outputs have some" },
+        { s.many, "the sums read too many tables" },
+        { !along_axis(out, 0) || !along_axis(out, 1),
+          "no row of a table is read by elements of several rows, or columns" },
+        { 0 }
+    };
     return plan_takes(why, m);
 }
 

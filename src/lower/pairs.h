@@ -8,6 +8,7 @@
 #include "access.h"
 
 enum {
+    PAIRS_SHARED_MAX = 48 * 1024, /* bytes of tiles that a plan chooses by itself, on every device */
     PAIRS_OPERANDS_MAX = 8,
     PAIRS_TERMS = 16, /* of a tile in shared memory */
     PAIRS_MAX = 32,   /* of a thread, … */

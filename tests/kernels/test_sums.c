@@ -89,6 +89,10 @@ static const struct place places[] = {
       "  c: {type: 'f16[n, m]', value: 'sum(f, x)'}\n  d: {type: 'bool[n, m]', value: 'all(f, z.ok) or any(f, x > "
       "1)'}\n",
       { "stencil.pairs" } },
+    { "mnf7",
+      "kind: map\ninputs: {x: 'i32[m, f]', y: 'i32[n, f]'}\noutputs: {o: {type: 'i32[m, n]', value: 'sum(f, x * y)'},\n"
+      "  q: {type: 'i32[k]', value: 1, at: 'i64(sum(f, x + y)) % k', combine: add, initial: 0}}\n",
+      { STENCIL } },
     { "mnf",
       "kind: map\ninputs: {x: 'f32[m, f]', y: 'f32[f, n]', b: 'f32[n]', c: 'i8[m, n]'}\nlet: {top: 'greatest(f, x * "
       "y)'}\n"

@@ -7,6 +7,8 @@
 
 #include "segreduce.h"
 
+#include <string.h>
+
 static bool takes(const struct problem *p, const char **why)
 {
     struct pairs pairs;
@@ -37,6 +39,12 @@ static const struct shape {
 
 enum { TERMS_MIN = 4 };
 
+static int64_t shared_bytes(const struct problem *p, const struct plan_case *c)
+{
+    const int rows[] = { tile_rows(c, p->space[0].reduced), tile_rows(c, p->space[1].reduced) };
+    return pairs_shared(p, rows);
+}
+
 void segreduce_pairs_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -59,6 +67,11 @@ void segreduce_pairs_plan(struct planner *pl, const struct strategy *row)
             plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "registers for all sums of a thread");
         if (pinned)
             return;
+        if (shared_bytes(p, c) > PAIRS_SHARED_MAX) {
+            memset(c, 0, sizeof *c);
+            pl->plan->ncases--;
+            continue;
+        }
         c->code.guard =
             f_and(f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm)),
                   f_and(f_ge(segments_length(p), s->length), f_ge(access_extent(p, &pairs.terms), TERMS_MIN)));
@@ -69,16 +82,13 @@ bool segreduce_pairs_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const int threads = c->tunable[TN_THREADS], lanes = c->tunable[TN_LANES];
-    int rows[2];
     if (threads % SEG_WARP || !lanes || lanes > SEG_WARP || !segreduce_power_of_two(lanes))
         return segreduce_contradiction(pl, c, "threads must be a multiple of 32, and lanes a power of two up to 32");
     if (c->tunable[TN_VECTOR] != 1 || c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_MAX)
         return segreduce_contradiction(pl, c, "a thread holds at most 32 pairs, and the vector is 1");
     if (!segreduce_power_of_two(c->tunable[TN_ITEMS]) || !segreduce_power_of_two(c->tunable[TN_SEGMENTS]))
         return segreduce_contradiction(pl, c, "items and segments must be powers of two");
-    for (int d = 0; d < 2; d++)
-        rows[d] = tile_rows(c, p->space[d].reduced);
-    if (pairs_shared(p, rows) > pl->plan->device.shared_per_block)
+    if (shared_bytes(p, c) > pl->plan->device.shared_per_block)
         return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
     c->tiled = true;
     segreduce_kernel(pl, c, "");

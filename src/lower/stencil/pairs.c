@@ -44,7 +44,11 @@ void stencil_pairs_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const struct shape s = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, "pairs", "");
-    if (stencil_vector(p) % plan_setting(pl, TN_POINTS_X, s.points_x) == 0)
+    const int x = plan_setting(pl, TN_POINTS_X, s.points_x);
+    const int rows[] = { s.threads / s.block_x * s.points_y, s.block_x * s.points_x };
+    if (!plan_pinned(pl) && pairs_shared(p, rows) > PAIRS_SHARED_MAX)
+        return;
+    if (x > 1 && stencil_vector(p) % x == 0)
         add_case(pl, row, "pairs", true);
     add_case(pl, row, "pairs_anywhere", false);
 }
