@@ -247,6 +247,11 @@ static void add_placed(const struct expr *e, void *user)
         add_summed(w, e, points, bytes);
         return;
     }
+    if (w->v->p->input[e->which].spread) {
+        w->t->l2_sectors += bytes > L1_BYTES ? points * a->stride / SECTOR : 0;
+        w->t->l1_cycles += points / LANES;
+        return;
+    }
     if (follows_axes(e, axis)) {
         add_general(w->v, &(struct place){ .array = a, .axis = axis, .loads = 1 }, bytes / a->stride, w->t);
         return;
@@ -353,6 +358,12 @@ struct traffic traffic_of(const struct problem *p, const int64_t *size, const st
         bool follows = true;
         if (p->nby || (c->mapper && (output_moment(out) == AT_RESULT) != (kernel == c->mapper)))
             continue;
+        if (out->spread) { /* in the order of memory, but for the ends of rows */
+            const double elements = (double)problem_elements(p, &out->array, size);
+            t.written += elements * out->array.stride;
+            t.l1_cycles += elements / LANES;
+            continue;
+        }
         if (output_is_placed(out)) {
             add_scattered(&v, &out->array, &t);
             continue;

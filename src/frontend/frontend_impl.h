@@ -354,6 +354,8 @@ void build_header(struct builder *b, const char *default_name);
 void build_inputs(struct builder *b);
 void build_space(struct builder *b);
 void build_segments(struct builder *b);
+/* What says at each element whether a segment begins: an expression, or flags of several dimensions; NULL: none. */
+const struct ynode *starts_node(const struct builder *b);
 void build_params(struct builder *b);
 void build_over(struct builder *b);
 /* More than SPACE_MAX dimensions: those that are treated alike become one (merge.c).  False: still too many, which is
@@ -389,6 +391,8 @@ void build_places(const struct scope *sc, struct output *out, const struct ynode
 void structure_values(const struct scope *sc, const struct output *out, const struct ynode *node, const char *what,
                       const struct expr **value);
 void build_placed(struct builder *b);
+/* Where the spec has the boundary `interior`; NULL: nowhere. */
+const struct ynode *interior_of(const struct builder *b);
 /* The finished problem as a reduction by places, where it is one: problem.binned. */
 void build_binned(struct builder *b);
 /* Has the output a count in place of a value? */
@@ -405,6 +409,11 @@ static inline const char *kept_own_name(const char *name)
 }
 /* Is there an output with `where`? */
 bool keeps_some(const struct builder *b);
+/* An expression of the operator, its lets written out, with states in place of a and b.  *left: how much may be written
+ * out; below 0 afterwards where that was too little. */
+enum { WRITTEN_OUT = 4096 };
+const struct expr *with_states(const struct builder *b, const struct op *op, const struct expr *e,
+                               const struct expr *const *x, const struct expr *const *y, int *left);
 /* What the spec is, whose word for its kind is `node`: a map of some elements is a scan that combines nothing. */
 int kept_kind(struct builder *b, const struct ynode *node, int kind);
 /* bool: the element is the last one of its segment, in the order of the scan; NULL: reported. */
@@ -422,6 +431,8 @@ int param_find(const struct builder *b, const char *name);
 int output_find(const struct builder *b, const char *name);
 /* Matches the dimensions of an array with the axes of the space; false when one has no axis (axis -1 there). */
 bool match_axes(const struct builder *b, const struct prog_array *array, int *axis);
+/* The same with the dimensions of the space as the spec has them. */
+bool match_own(const struct builder *b, const struct prog_array *array, int *axis);
 /* The same type and shape? */
 bool array_same(const struct prog_array *x, const struct prog_array *y);
 void dim_print(const struct builder *b, struct prog_dim d, struct str *out);

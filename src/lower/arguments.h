@@ -13,6 +13,8 @@
     /* several families */                                                                                             \
     X(SEGMENTS, "segments") X(LENGTH, "length") X(COUNT, "count") X(TILES, "tiles") X(ROWS, "rows")                    \
     X(STRIPS, "strips") X(RECIPROCAL1, "reciprocal1") X(RECIPROCAL2, "reciprocal2")                        \
+    X(DIVISOR0, "divisor0") X(DIVISOR1, "divisor1") X(DIVISOR2, "divisor2") X(DIVISOR3, "divisor3")                    \
+    X(DIVISOR4, "divisor4") X(DIVISOR5, "divisor5") /* reciprocals of sizes, in their order */                         \
     /* reduce */                                                                                                       \
     X(HEAD, "head") X(LEAD, "lead") X(VECTORS, "vectors") X(BLOCKS, "blocks") X(COLUMNS, "columns") X(BINS, "bins")    \
     X(ELEMENTS, "elements")                                                                                            \

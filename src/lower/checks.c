@@ -125,7 +125,7 @@ static void words(struct planner *pl)
     const struct problem *p = pl->plan->problem;
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
-        if (out->combine && out->array.nfields > 1 && !op_fieldwise(out->combine))
+        if (out->combine && out->array.nfields > 1 && output_meets_as_word(out))
             plan_check(pl, f_eq(f_mod(f_misalign(f_pointer(p->ninputs + o)), f_const(out->array.stride)), f_const(0)),
                        arena_printf(&pl->s->arena,
                                     "the elements of %s are updated as words, and begin at multiples of %d",

@@ -276,6 +276,9 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
     for (int i = 0; i < p->nsizes + p->njoined; i++)
         add_arg(k, (struct prog_arg){
                        .kind = ARG_VALUE, .type = TY_I64, .value = access_size(p, i), .name = p->size[i].name });
+    for (int i = 0, n = 0; i < p->nsizes; i++)
+        if (p->divisors >> i & 1)
+            plan_value_arg(k, VAL_DIVISOR0 + n++, TY_I64, f_div(INT64_MAX, f_max(access_size(p, i), 1)));
     for (int d = 1; d < p->rank && plan_divides_numbers(p); d++)
         if (p->space[d].extent.size >= 0)
             plan_value_arg(k, d == 1 ? VAL_RECIPROCAL1 : VAL_RECIPROCAL2, TY_I64,

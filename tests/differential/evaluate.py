@@ -138,17 +138,24 @@ def split(run, over):
         return segments_of(run, over)
     if 'offsets' in given:
         return None, offset_segments(run, given['offsets'])
-    if 'flags' in given:
+    if not in_rows(run):
         return None, flag_segments(run.data[given['flags']], range(run.extent[run.dims[0]]))
     rows = segments_of(run, over)[1]
     begins = starts(run, rows)
     return None, [segment for row in rows for segment in flag_segments(begins, row)]
 
 
+def in_rows(run):
+    """Do segments begin inside each row?"""
+    given = run.spec.get('segments', {})
+    return 'starts' in given or ('flags' in given and len(run.dims) > 1)
+
+
 def starts(run, rows):
-    """Where segments begin by an expression; the first element of a row always does."""
-    first = {row[0] for row in rows if row}
-    return [p in first or begins for p, begins in enumerate(Place(run, run.dims).values_as(parse(run.spec['segments']['starts']), 'bool'))]
+    """Where segments begin by an expression or flags; the first element of a row always does."""
+    first, given, place = {row[0] for row in rows if row}, run.spec['segments'], Place(run, run.dims)
+    begins = place.values_of(parse(given['flags']))[0] if 'flags' in given else place.values_as(parse(given['starts']), 'bool')
+    return [p in first or begins for p, begins in enumerate(begins)]
 
 
 # ---- outputs -----------------------------------------------------------------------------------
@@ -401,7 +408,7 @@ def scan(run):
             outputs[name] = scan_kept(run, output, found, points)[0]
         elif isinstance(said, dict) and 'count' in said:
             counts = scan_kept(run, run.outputs[said['count']], found, points)[1]
-            rows = segments_of(run, over)[0] if 'starts' in run.spec.get('segments', {}) else rest
+            rows = segments_of(run, over)[0] if in_rows(run) else rest
             outputs[name] = counts if rows is None else arrange(run, output, rows, counts, run.sizes)
         elif per_element(run, output):
             outputs[name] = scan_elements(run, output, found, points)
@@ -434,8 +441,7 @@ def side_by_side(run, output, place, values, points):
     if run.spec.get('segments'):
         inside = set(p for segment in points for p in segment)
         where = [w if p in inside else False for p, w in enumerate(where)]
-        by_rows = 'starts' in run.spec['segments']
-        points = segments_of(run, listed(run.spec.get('over', run.dims[-1])))[1] if by_rows else [list(range(place.count))]
+        points = segments_of(run, listed(run.spec.get('over', run.dims[-1])))[1] if in_rows(run) else [list(range(place.count))]
     kept, counts = [KEEP] * place.count, []
     for scan_points in points:
         order = scan_points[::-1] if run.spec.get('direction') == 'reverse' else scan_points

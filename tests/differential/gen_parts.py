@@ -33,8 +33,8 @@ class Parts:
         flat = rank is not None
         rank = rank or r.choices([1, 2, 3], [60, 28, 12])[0]
         self.dims = r.sample(DIMS, rank) if self.chance(0.5) else DIMS[:rank]
-        self.groups = [[d] for d in self.dims]
-        if not flat and self.chance(0.12):
+        self.groups, self.apart = [[d] for d in self.dims], False
+        if not flat and self.chance(0.15):
             self.deepen(rank)
         elif self.chance(0.06) and kind != 'scan' and rank < 3 and not flat:
             self.dims.insert(r.randrange(rank + 1), f'{r.choice([1, 2, 3, 4, 7])}#0')
@@ -54,11 +54,12 @@ class Parts:
         self.params()
 
     def deepen(self, rank):
-        """Four to six dimensions in `rank` groups of neighbours that every array has together, or not at all."""
+        """Four to six dimensions in `rank` groups of neighbours that every array has together, or not at all; or apart."""
         r, count = self.random, self.random.randrange(4, 7)
         names = r.sample(DEEP[:count], count) if self.chance(0.5) else DEEP[:count]
         cuts = [0, *sorted(r.sample(range(1, count), rank - 1)), count]
-        self.groups = [names[a:b] for a, b in zip(cuts, cuts[1:])]
+        self.apart = self.chance(0.35)
+        self.groups = [[d] for d in names] if self.apart else [names[a:b] for a, b in zip(cuts, cuts[1:])]
         self.dims = list(names)
 
     def shape(self):
@@ -316,7 +317,7 @@ class Parts:
         self.scopes[name] = names
 
     def shuffled(self, dims):
-        if not self.chance(0.25):
+        if not self.chance(0.25) or (self.apart and len(dims) < len(self.dims)):
             return list(dims)
         groups = [[d for d in dims if d in g] for g in self.groups] + [[d] for d in dims if not any(d in g for g in self.groups)]
         return sum(self.random.sample(groups, len(groups)), [])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """gen_placed.py - outputs at computed places (at, combine, initial) in random specs of all kinds."""
-from arith import BYTES, INTS, int_range, is_float
+from arith import INTS, int_range, is_float
 from spec import Array
 
 OWN = ('ku', 'kv', 'kw')  # dimensions that only such outputs have
@@ -21,7 +21,7 @@ class Placed:
                 continue
             a = Array(name, entry)
             if sorted(a.keys) == sorted(self.dims) and not any(add for _, add in a.shape):
-                meets = not isinstance(a.type, tuple) and self.chance(0.5) or self.one_word(a.type) and self.chance(0.7)
+                meets = self.chance(0.7 if isinstance(a.type, tuple) else 0.5)
                 (self.meeting if meets else self.alone)(entry, a.type, names)
 
     def put(self, entry, t, shape, at):
@@ -49,7 +49,7 @@ class Placed:
         if len(entries) < len(self.spec['outputs']) or 'reductions' in self.spec or self.spec['kind'] not in ('map', 'stencil'):
             return
         arrays = [Array(n, e) for n, e in entries.items()]
-        if any(isinstance(a.type, tuple) and not self.one_word(a.type) or any(add for _, add in a.shape) for a in arrays):
+        if any(any(add for _, add in a.shape) for a in arrays):
             return
         names = next(iter(self.scopes.values()))
         shape, at = self.few(names)
@@ -62,15 +62,6 @@ class Placed:
         rank = r.choice([1, 1, 2])
         at = [f'({self.make.expression(r.choice(list(INTS)), names, 2)}) & {r.choice([3, 15, 127])}' for _ in range(rank)]
         return list(OWN[:rank]), at
-
-    @staticmethod
-    def one_word(t):
-        """Fields that an atomic operation updates together, or one by one."""
-        if not isinstance(t, tuple):
-            return False
-        sizes = [BYTES[ft] for _, ft in t]
-        packed = all(sum(sizes[:i]) % n == 0 for i, n in enumerate(sizes)) and sum(sizes) in (1, 2, 4, 8)
-        return packed or all(ft in INTS and n >= 4 for (_, ft), n in zip(t, sizes))
 
     def joined(self, t):
         """How a field meets that of another element, in any order, and what changes nothing."""

@@ -26,14 +26,14 @@ class SpecMaker(By, Kept, Placed, Parts):
         names = self.at_elements(self.skip, neighbours)
         rest = self.over()
         fixed = self.lets(names)
-        if not segmented and not self.results and len(rest) < 3 and self.chance(0.15):
+        if not segmented and not self.results and len(rest) < 3 and not self.apart and self.chance(0.15):
             self.by(names, rest, fixed)
             if neighbours:
                 self.boundary()
             return self.finish()
         uniform = self.uniform()
         for n, a in self.arrays().items():
-            if set(a.keys) <= set(rest) and n not in self.skip:
+            if set(a.keys) <= set(rest if not self.apart else []) and n not in self.skip:
                 uniform.add(n, a.type)
         found = self.several(names, 1 if self.chance(0.75) else r.randrange(2, 4), 'reductions', uniform)
         if not self.init(found, segmented):
@@ -46,7 +46,7 @@ class SpecMaker(By, Kept, Placed, Parts):
             for n, one in found.items() if self.chance(0.7) else ():
                 here.add(n or 'r', one.state)
             self.value_output('element', here, self.shuffled(self.dims))
-        if self.results and '#' not in str(self.dims) and (not rest or len(rest) + 1 == len(self.dims)):
+        if self.results and '#' not in str(self.dims) and not self.apart and (not rest or len(rest) + 1 == len(self.dims)):
             self.kept(found, names, rest, segmented)
         if neighbours:
             self.boundary()
@@ -79,40 +79,40 @@ class SpecMaker(By, Kept, Placed, Parts):
     def scan(self):
         r = self.random
         segments = r.choice(['offsets', 'flags', 'starts', None, None, None, None])
-        self.begin('scan', 1 if segments in ('offsets', 'flags') else None)
+        self.begin('scan', 1 if segments == 'offsets' or (segments == 'flags' and self.chance(0.6)) else None)
         self.skip = set()
         if segments in ('offsets', 'flags'):
             self.skip = {'seg'}
             self.spec['segments'] = {segments: 'seg'}
             self.spec['inputs']['seg'] = f'{r.choice(["i32", "u32", "i64"])}[k]' if segments == 'offsets' else \
-                f'{r.choice(list(INTS) + ["bool"] * 4)}[{self.dims[0]}]'
+                f'{r.choice(list(INTS) + ["bool"] * 4)}[{joined(self.dims)}]'
+        if segments == 'flags' and len(self.dims) > 1:
+            segments = 'starts'
         self.order()
         along = [self.dims[-1]] if self.lone(self.dims[-1]) else self.group(self.dims[-1])
         if self.chance(0.35):
-            along = self.group(r.choice(self.dims))
-        if len(along) > 1 and segments == 'starts':
-            segments = None
+            along = r.sample(self.dims, r.randrange(1, 4)) if self.apart else self.group(r.choice(self.dims))
         if along != [self.dims[-1]] or self.chance(0.1):
             self.spec['over'] = along[0] if len(along) == 1 else along
         rest = [d for d in self.dims if d not in along]
-        if self.chance(0.3) and segments != 'starts':
+        if self.chance(0.3):
             self.spec['mode'] = r.choice(['exclusive'] * 3 + ['inclusive'])
-        if self.chance(0.3) and segments != 'starts':
+        if self.chance(0.3):
             self.spec['direction'] = r.choice(['reverse'] * 3 + ['forward'])
         neighbours = 0.5 if self.chance(0.25) else 0.0
         names = self.at_elements(self.skip, neighbours)
         fixed = self.lets(names)
         uniform = self.uniform()
         for n, a in self.arrays().items():
-            if set(a.keys) <= set(rest if not segments else []) and n not in self.skip:
+            if set(a.keys) <= set(rest if not segments and not self.apart else []) and n not in self.skip:
                 uniform.add(n, a.type)
-        keeps = self.results or (segments in (None, 'starts') and self.chance(0.4))
+        keeps = not self.apart and (self.results or (segments in (None, 'starts') and self.chance(0.4)))
         found = {}
         if not keeps or self.results or segments or self.chance(0.5):
             found = self.several(names, 1 if self.chance(0.85) else 2, 'scans', uniform)
-        if segments == 'starts':
+        if segments == 'starts' and 'segments' not in self.spec:
             self.spec['segments'] = {'starts': self.make.expression('bool', names, 2)}
-        elif not self.init(found, self.spec.get('mode') == 'exclusive' or segments == 'offsets'):
+        if not self.init(found, self.spec.get('mode') == 'exclusive' or segments == 'offsets'):
             return None
         if keeps:
             self.kept(found, names, rest, segments)
@@ -142,7 +142,7 @@ class SpecMaker(By, Kept, Placed, Parts):
         r = self.random
         rank = r.choices([1, 2, 3], [30, 50, 20])[0]
         self.dims, self.skip, self.tables, self.near = DIMS[:rank], set(), set(), 0.0
-        self.groups = [[d] for d in self.dims]
+        self.groups, self.apart = [[d] for d in self.dims], False
         t = r.choice(['f32', 'f32', 'f32', 'f64', 'i32', 'u8', 'i16', 'f16'])
         kind = f'{t}[{joined(self.dims)}]'
         self.spec = {'kind': 'stencil', 'inputs': {'u': kind}, 'outputs': {}}
@@ -174,18 +174,18 @@ class SpecMaker(By, Kept, Placed, Parts):
         self.skip = set()
         self.order()
         names = self.at_elements((), 0.85, r.choice([1, 1, 1, 2, 2, 3, 9]))
-        if self.chance(0.15) and all(map(self.lone, self.dims)):
+        if self.chance(0.15) and all(map(self.lone, self.dims)) and not self.apart:
             self.gathers(names)
         self.lets(names)
         for i in range(r.choice([1, 1, 1, 2, 3])):
             self.value_output(f'out{i}', names, self.shuffled(self.dims))
             if self.chance(0.1) and '#' not in str(self.dims):
                 self.shrink(f'out{i}')
-        if self.chance(0.3):
+        if self.chance(0.3) and not self.apart:
             self.iterate(names)
         if self.chance(0.2):
             self.beside(names)
-        self.boundary(interior=True)
+        self.boundary(interior=not self.apart)
         return self.finish()
 
     def shrink(self, name):

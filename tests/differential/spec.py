@@ -172,7 +172,8 @@ def weighted(spec):
 def aside(spec):
     """Inputs that do not count for the iteration space."""
     given = spec.get('segments') or {}
-    return {given[k] for k in ('offsets', 'flags') if k in given} | gathered_offsets(spec) | tables(spec)
+    one = {given[k] for k in ('offsets', 'flags') if k in given and len(Array(given[k], spec['inputs'][given[k]]).keys) == 1}
+    return one | gathered_offsets(spec) | tables(spec)
 
 
 def iteration_space(spec):

@@ -44,12 +44,20 @@ static const struct {
       "outputs: {y: {type: {s: f64, c: i64, m: u64, l: i32, b: u32}, shape: [k], at: key, value: {s: f64(x), c: 1, m: "
       "u64(x), l: x, b: u32(x)}, combine: {state: {s: f64, c: i64, m: u64, l: i32, b: u32}, combine: {s: a.s + b.s, c: "
       "a.c + b.c, m: \"max(a.m, b.m)\", l: \"min(b.l, a.l)\", b: a.b ^ b.b}}}}\n" },
+    { "ranges, products and bits, each by itself", "f32",
+      "outputs: {y: {type: {l: f32, h: f64, p: u8, b: bool, c: i64}, shape: [k], at: key, value: {l: x, h: f64(x), p: "
+      "u8(index(n)) | 1, b: x > 0.5, c: 1}, initial: {l: inf, h: 0, p: 3, b: true, c: 0}, combine: {state: {l: f32, h: "
+      "f64, p: u8, b: bool, c: i64}, identity: {l: inf, h: -inf, p: 1, b: false, c: 0}, let: {q: a.p * b.p}, combine: "
+      "{l: \"min(a.l, b.l)\", h: \"max(b.h, a.h)\", p: q, b: a.b ^ b.b, c: a.c + b.c}}}}\n" },
     { "first of the greatest", "f32",
       "outputs: {y: {type: {value: f32, index: i32}, shape: [k], at: key, value: {value: x, index: i32(index(n))}, "
       "combine: argmax, initial: {value: -2, index: -1}}}\n" },
     { "first of the least, and counts beside it", "i16",
       "outputs: {y: {type: {value: i16, index: i16}, shape: [k], at: key, value: {value: x / 4, index: i16(index(n))}, "
       "combine: argmin}, c: {type: 'u8[k]', at: key, value: 1, combine: add}}\n" },
+    { "bytes beside floats", "f32",
+      "outputs: {y: {type: {value: f32, index: u8}, shape: [k], at: key, value: {value: x, index: u8(index(n))}, "
+      "initial: {value: inf, index: 9}, combine: argmin}}\n" },
     { "pairs of bytes", "u8",
       "outputs: {y: {type: {p: u8, q: u8}, shape: [k], at: key, value: {p: x, q: x}, initial: {p: 1, q: 0}, combine: "
       "{state: {p: u8, q: u8}, identity: {p: 0, q: 0}, combine: {p: a.p + b.p, q: \"max(a.q, b.q)\"}}}}\n" },

@@ -32,6 +32,25 @@ static const struct {
       "0, "
       "0, -1] or index(b) > 0 and index(n) == 50'}\nmap: i64(x)\noperator: add\n" KEPT("a, b, c, n", "i64[a, b, c]"),
       4, 3 },
+    { "kind: scan\ninputs: {key: 'i32[m, n]', x: 'i16[m, n]'}\nmode: exclusive\ndirection: reverse\ninit: 7\nsegments: "
+      "{starts: 'key != key[0, -1]'}\nmap: i64(x)\noperator: add\n" KEPT("m, n", "i64[m]"),
+      2, 1 },
+    { "kind: scan\ninputs: {key: 'i32[m, n]', x: 'i16[m, n]'}\nover: m\nmode: exclusive\ninit: {a: 1, b: 2}\nsegments: "
+      "{starts: 'key % 2 != 0'}\nmap: {a: u32(x), b: 1}\noperator: affine\noutputs: {y: {type: 'u32[m, n]', value: "
+      "s.a + s.b}}\n",
+      2, 0 },
+    { "kind: scan\ninputs: {key: 'i32[n]', x: 'i16[n]'}\ndirection: reverse\ninit: -3\nsegments: {starts: 'key != "
+      "key[-1]'}\nmap: i64(x)\noperator: max\n" KEPT("n", "i64"),
+      1, 0 },
+    { "kind: scan\ninputs: {key: 'i32[m, n]', x: 'i16[m, n]'}\nsegments: {flags: key}\nmap: i64(x)\noperator: "
+      "add\noutputs: {y: 'i64[m, n]'}\n",
+      2, 1 },
+    { "kind: scan\ninputs: {key: 'i32[b, m, n]', x: 'i16[b, m, n]'}\nover: [m, n]\nsegments: {starts: key % 3 == "
+      "0}\nmap: i64(x)\noperator: add\n" KEPT("b, m, n", "i64[b]"),
+      3, 2 },
+    { "kind: scan\ninputs: {key: 'i32[b, m, n]', x: 'i16[b, m, n]'}\nover: [b, m]\noutputs: {k: {type: 'i32[b, m, n]', "
+      "where: x % 3 == 0, value: key + i32(index(m)), from: end}, c: {type: 'i64[n]', count: k}}\n",
+      3, 1 },
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 

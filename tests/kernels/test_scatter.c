@@ -32,6 +32,19 @@ static const struct {
       "initial: "
       "0}, b: {type: 'u32[9]', at: \"i64(x) & 3\", value: 1, combine: add, initial: 2}}\n",
       1, 1 },
+    { "kind: map\ninputs: {x: 'i32[n]'}\noutputs: {a: {type: {value: i32, index: u8}, shape: [9], at: \"i64(x) & 7\", "
+      "value: "
+      "{value: "
+      "x, index: u8(x)}, combine: argmin}, b: {type: {p: f64, q: u8, r: bool}, shape: [9], at: \"i64(x) & 3\", value: "
+      "{p: "
+      "f64(x), q: u8(x), r: x > 5}, initial: {p: 0, q: 1, r: false}, combine: {state: {p: f64, q: u8, r: bool}, "
+      "combine: "
+      "{p: \"max(a.p, b.p)\", q: a.q + b.q, r: a.r ^ b.r}}}, c: {type: {p: i16, q: u8}, shape: [9], at: \"i64(x) & "
+      "7\", "
+      "value: {p: i16(x), q: 1}, initial: {p: 0, q: 5}, combine: {state: {p: i16, q: u8}, commutative: true, combine: "
+      "{p: "
+      "\"max(a.p, b.p)\", q: \"if a.p == b.p then min(a.q, b.q) else if a.p > b.p then a.q else b.q\"}}}}\n",
+      1, 1 },
     { "kind: map\ninputs: {x: 'i32[n]'}\noutputs: {a: {type: {odd: bool, least: u8}, shape: [9], at: \"i64(x) & 7\", "
       "value: {odd: \"x == 12345\", least: \"u8(x & 127) | 128\"}, combine: {state: {odd: bool, least: u8}, combine: "
       "{odd: "

@@ -31,7 +31,8 @@ enum expr_kind {
     EX_TOTAL,  /* field `field` of the total of scan `which` */
     EX_OUTPUT, /* value of output `which`, field `field`, at this point (maps of reductions beside a stencil) */
     EX_GATHER, /* fold arg[0] with `op` (enum fold) over the rows of offsets input `which2`, read from input `which` */
-    EX_AT,     /* input `which`, field `field`, at the place that arg[0..nargs) computes, i64 per dimension */
+    EX_AT,     /* input `which`, field `field`, at the place that arg[0..nargs) computes, i64 per dimension; op: bits of
+                  the dimensions that arg is never beyond at an element */
     EX_SUM,    /* fold arg[0] with `op` (enum fold) while dimension name `which` runs from 0 below arg[1], i64 */
     EX_RUN,    /* i64 index along dimension name `which`, inside arg[0] of its EX_SUM */
     EX_NEIGHBOUR, /* the neighbour's value inside arg[0] of EX_GATHER: input `which`, field `field` */
@@ -82,7 +83,7 @@ struct expr {
     enum ty type;
     struct span at;
     int op;
-    int which, which2, field;
+    int which, which2, field; /* EX_BINARY: which2 where an index, not negative, is divided by a size that is not 0 */
     int noffsets;
     int32_t offset[OFFSET_MAX];
     union value imm;

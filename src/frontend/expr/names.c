@@ -217,8 +217,13 @@ static unsigned needed(enum symbol_kind kind)
 static bool scope_permits(const struct scope *sc, const struct symbol *y, const char *name, struct span at, bool quiet)
 {
     struct diags *d = sc->b->d;
-    if (y->kind == SYM_INPUT && sc->b->input[y->which].summed) {
+    if (y->kind == SYM_INPUT && (sc->b->input[y->which].summed || sc->b->input[y->which].spread)) {
         if (!sum_permits(sc, y->which, at, quiet))
+            return false;
+        if (sc->allows & SC_OPERATOR && !quiet)
+            diag_error(d, D_NOT_HERE, at, "not yet: '%s' in an operator, where its dimensions are apart in the space",
+                       name);
+        if (sc->allows & SC_OPERATOR)
             return false;
     } else if (y->kind == SYM_INPUT && sc->b->input[y->which].role != ROLE_ELEMENT) {
         if (!quiet)

@@ -72,7 +72,7 @@ bool sum_permits(const struct scope *sc, int input, struct span at, bool quiet)
     return true;
 }
 
-static const struct expr *add_offset(struct arena *a, struct expr *index, int32_t offset)
+static const struct expr *add_offset(struct arena *a, const struct expr *index, int32_t offset)
 {
     if (!offset)
         return index;
@@ -89,16 +89,19 @@ const struct expr *sum_read(const struct scope *sc, const struct expr *read)
 {
     struct builder *b = sc->b;
     const struct prog_array *x = &b->input[read->which].array;
+    const bool spread = b->input[read->which].spread;
     int axis[PROG_RANK_MAX];
     struct expr *e = expr_new(b->a, EX_AT, read->type, read->at);
-    match_axes(b, x, axis);
+    (spread ? match_own : match_axes)(b, x, axis);
     e->which = read->which;
     e->field = read->field;
     e->nargs = x->rank;
     for (int d = 0; d < x->rank; d++) {
+        const int32_t offset = read->noffsets ? read->offset[d] : 0;
         struct expr *index = expr_new(b->a, axis[d] < 0 ? EX_RUN : EX_INDEX, TY_I64, read->at);
         index->which = axis[d] < 0 ? x->dim[d].size : axis[d];
-        e->arg[d] = add_offset(b->a, index, read->noffsets ? read->offset[d] : 0);
+        e->arg[d] = add_offset(b->a, spread && axis[d] >= 0 ? own_index(b, axis[d], read->at) : index, offset);
+        e->op |= spread && axis[d] >= 0 && !offset ? 1 << d : 0;
     }
     return e;
 }

@@ -155,7 +155,7 @@ static const struct expr *symbol_expr(const struct scope *sc, const struct refer
     e->field = field;
     e->noffsets = ref->noffsets;
     memcpy(e->offset, ref->offset, sizeof e->offset);
-    if (kind == EX_INPUT && sc->b->input[y->which].summed)
+    if (kind == EX_INPUT && (sc->b->input[y->which].summed || sc->b->input[y->which].spread))
         return sum_read(sc, e);
     if (ref->noffsets)
         sc->b->input[y->which].neighbours = true;

@@ -90,11 +90,11 @@ unsigned input_axes(const struct builder *b, const struct input *in)
     unsigned axes = 0;
     int axis[PROG_RANK_MAX];
     memcpy(axis, in->axis, sizeof axis);
-    if (in->summed)
-        match_axes(b, &in->array, axis);
+    if (in->summed || in->spread)
+        (in->spread ? match_own : match_axes)(b, &in->array, axis);
     for (int i = 0; i < in->array.rank; i++)
         if (axis[i] >= 0)
-            axes |= 1u << axis[i];
+            axes |= 1u << (in->spread ? b->own_axis[axis[i]] : axis[i]);
     return axes;
 }
 

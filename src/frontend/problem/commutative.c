@@ -205,6 +205,28 @@ bool op_fieldwise(const struct op *op)
     return all;
 }
 
+/* The fields that e uses, where lets use these. */
+static unsigned fields_used(const struct expr *e, const unsigned *let)
+{
+    unsigned used = e->kind == EX_LEFT || e->kind == EX_RIGHT ? 1u << e->field
+                    : e->kind == EX_OP_LET                    ? let[e->which]
+                                                              : 0;
+    for (int i = 0; i < e->nargs; i++)
+        used |= fields_used(e->arg[i], let);
+    return used;
+}
+
+bool op_separate(const struct op *op)
+{
+    unsigned let[LET_VALUES_MAX];
+    bool all = op->nfields > 1;
+    for (int i = 0; all && i < op->nlets; i++)
+        let[i] = fields_used(op->let[i].value, let);
+    for (int f = 0; all && f < op->nfields; f++)
+        all = !(fields_used(op->combine[f], let) & ~(1u << f));
+    return all;
+}
+
 bool op_is_exact(const struct op *op)
 {
     for (int i = 0; i < op->nfields; i++)

@@ -117,6 +117,8 @@ void build_inputs(struct builder *b)
         if (!parse_array(b, node->pair[i].value, key->text, false, &in.array))
             b->incomplete = true;
         in.role = role_of(b, key->text);
+        if (in.role == ROLE_FLAGS && in.array.rank > 1)
+            in.role = ROLE_ELEMENT;
         for (int d = 0; d < in.array.rank; d++)
             in.summed |= in.role == ROLE_ELEMENT && sum_takes(b, in.array.dim[d]);
         if (in.summed) {
@@ -160,6 +162,11 @@ bool match_axes(const struct builder *b, const struct prog_array *array, int *ax
     for (int i = 0; i < b->p->rank; i++)
         space[i] = b->p->space[i].extent;
     return match(array, space, b->p->rank, axis) == array->rank;
+}
+
+bool match_own(const struct builder *b, const struct prog_array *array, int *axis)
+{
+    return match(array, b->own, b->nown, axis) == array->rank;
 }
 
 /* The first of the names that is meant, and is not taken; n: none. */
@@ -379,6 +386,16 @@ static void flags(struct builder *b, const struct ynode *n)
         b->p->flags = i;
 }
 
+const struct ynode *starts_node(const struct builder *b)
+{
+    const struct ynode *segments = schema_get(b->root, ST_TOP, "segments"),
+                       *flags = segments ? schema_get(segments, ST_SEGMENTS, "flags") : NULL;
+    const int input = flags ? input_find(b, flags->text) : -1;
+    if (input >= 0 && b->input[input].array.rank > 1)
+        return flags;
+    return segments ? schema_get(segments, ST_SEGMENTS, "starts") : NULL;
+}
+
 void build_segments(struct builder *b)
 {
     const struct ynode *node = schema_get(b->root, ST_TOP, "segments");
@@ -386,21 +403,24 @@ void build_segments(struct builder *b)
         return;
     schema_check(b->d, ST_SEGMENTS, node, K_ALL);
     const struct ynode *by_offsets = schema_get(node, ST_SEGMENTS, "offsets"),
-                       *by_flags = schema_get(node, ST_SEGMENTS, "flags");
-    const struct ynode *by_starts = schema_get(node, ST_SEGMENTS, "starts");
+                       *by_flags = schema_get(node, ST_SEGMENTS, "flags"), *by_starts = starts_node(b);
     if (!!ynode_get(node, "offsets") + !!ynode_get(node, "flags") + !!ynode_get(node, "starts") != 1) {
         diag_error(b->d, D_BAD_SEGMENTS, node->at, "segments are given by offsets, by flags or by starts");
         return;
     }
     if (by_starts && b->p->kind != KIND_SCAN)
-        diag_error(b->d, D_BAD_SEGMENTS, by_starts->at, "only a scan can have starts; a reduce needs offsets");
-    if (b->p->rank > 1 && !by_starts)
         diag_hint(b->d,
-                  diag_error(b->d, D_BAD_SEGMENTS, node->at,
-                             "irregular segments need one dimension; regular ones are kept dimensions, see over"),
-                  "scans along one dimension of several may have segments: {starts: …}");
+                  diag_error(b->d, D_BAD_SEGMENTS, by_starts->at, "only a scan can have %s; a reduce needs offsets",
+                             by_starts == by_flags ? "flags" : "starts"),
+                  "a scan has one result per segment side by side in an output with `where: last`");
+    if (b->p->rank > 1 && !by_starts)
+        diag_hint(
+            b->d,
+            diag_error(b->d, D_BAD_SEGMENTS, node->at,
+                       "irregular segments need one dimension; regular ones are kept dimensions, see over"),
+            "scans along one dimension of several may have segments: {starts: …}, or flags of several dimensions");
     if (by_offsets)
         offsets(b, by_offsets);
-    if (by_flags)
+    if (by_flags && !by_starts)
         flags(b, by_flags);
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge.c - more dimensions than kernels know: neighbours that are treated alike become one.
+/* merge.c - more dimensions than kernels know: neighbours that are treated alike become one; where that is not enough, all
+ * that are kept and all that are combined.
  *
  * Axes i and i + 1 of the space are joined where both are kept or both are combined, where every array that has one of
  * them has both, side by side and whole, and where no expression reads at an offset along one of them.  index() of one
  * of them is computed from that of the whole.  The extent that they have together is a size like any other, whose number lies after those of the sizes
  * that a launch is given (struct dimension: part).  Arrays remember how the spec writes them.
+ *
+ * Where all that are kept become one, an array in which these are not side by side keeps its dimensions, and is read as a
+ * table, at indices that are computed from that of the whole; an output per element is written so, too (spread).
  */
 #include "frontend/frontend_impl.h"
 
@@ -22,6 +26,7 @@ struct merging {
     struct reason alone[PROG_RANK_MAX], apart[PROG_RANK_MAX]; /* apart[i]: from i + 1 */
     int first[PROG_RANK_MAX];                                 /* axis: the first of those that it becomes one with */
     struct prog_dim joined[PROG_RANK_MAX];                    /* at the first one: their extent */
+    struct reason own;                                        /* … and why dimensions that are apart are not one */
 };
 
 static const char *name_of(const struct merging *m, int axis)
@@ -182,12 +187,21 @@ static void find_reasons(struct merging *m)
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
-/* The extent of axes first … last; false: their numbers are too large together. */
-static bool product_of(struct merging *m, int first, int last, struct prog_dim *out)
+/* The axis of the same group that comes next; rank: there is none. */
+static int next_of(const struct merging *m, int i)
+{
+    int k = i + 1;
+    while (k < m->rank && m->first[k] != m->first[i])
+        k++;
+    return k;
+}
+
+/* The extent of a group; false: its numbers are too large together. */
+static bool product_of(struct merging *m, int first, struct prog_dim *out)
 {
     struct builder *b = m->b;
     struct dimension size = { .max = INT64_MAX, .multiple_of = 1, .times = 1, .at = span_none() };
-    for (int i = first; i <= last; i++) {
+    for (int i = first; i < m->rank; i = next_of(m, i)) {
         const struct prog_dim *e = &b->p->space[i].extent;
         if (e->size >= 0)
             size.part[size.nparts++] = e->size;
@@ -206,23 +220,86 @@ static bool alike(const struct merging *m, int i)
     return !m->apart[i].what && !m->alone[i].what && !m->alone[i + 1].what && reduced(m, i) == reduced(m, i + 1);
 }
 
-static void join(struct merging *m)
+/* Groups of neighbours that are treated alike.  How many. */
+static int group(struct merging *m)
+{
+    int groups = 0;
+    for (int i = 0; i < m->rank; i++) {
+        m->first[i] = i > 0 && alike(m, i - 1) ? m->first[i - 1] : i;
+        groups += m->first[i] == i;
+    }
+    return groups;
+}
+
+/* How many groups are left: one whose extent is too large is none. */
+static int join(struct merging *m)
 {
     struct builder *b = m->b;
+    int groups = 0;
     struct dimension *sizes = arena_new(b->a, struct dimension, b->nsizes + PROG_RANK_MAX);
     if (b->nsizes)
         memcpy(sizes, b->size, sizeof *sizes * (size_t)b->nsizes);
     b->size = sizes; /* all are known: nothing is added to them any more */
-    for (int i = 0, last; i < m->rank; i = last + 1) {
-        for (last = i; last + 1 < m->rank && alike(m, last);)
-            last++;
-        if (last > i && !product_of(m, i, last, &m->joined[i]))
-            last = i;
-        if (last == i)
-            m->joined[i] = b->p->space[i].extent;
-        for (int k = i; k <= last; k++)
-            m->first[k] = i;
+    for (int i = 0; i < m->rank; i++) {
+        m->joined[i] = b->p->space[i].extent;
+        if (m->first[i] == i && next_of(m, i) < m->rank && !product_of(m, i, &m->joined[i]))
+            for (int k = m->rank; k-- > i;)
+                m->first[k] = m->first[k] == i ? k : m->first[k];
+        groups += m->first[i] == i;
     }
+    return groups;
+}
+
+/* Does an array have each group whole and side by side, or not at all, so that it has the group's dimension in its
+ * place? */
+static bool has_groups(const struct merging *m, const struct prog_array *array, const int *axis)
+{
+    bool has = true;
+    for (int i = 0; i < m->rank; i++) {
+        const int next = next_of(m, i), d = where(array, axis, i), e = next < m->rank ? where(array, axis, next) : -1;
+        if (next < m->rank)
+            has = has && (d < 0) == (e < 0) &&
+                  (d < 0 || (e == d + 1 && whole(m, array, d, i) && whole(m, array, e, next)));
+    }
+    return has;
+}
+
+/* What needs dimensions as the spec has them, so that none are computed from an index along several that are apart. */
+static struct reason needs_its_own(const struct merging *m)
+{
+    const struct builder *b = m->b;
+    const struct ynode *by = ynode_get(b->root, "by"), *iterate = ynode_get(b->root, "iterate"),
+                       *skips = interior_of(b);
+    int axis[PROG_RANK_MAX];
+    if (by)
+        return (struct reason){ "'by'", by->at };
+    if (keeps_some(b))
+        return (struct reason){ "'where'", ynode_get(b->root, "outputs")->at };
+    for (int i = 0; b->p->kind == KIND_STENCIL && i < b->ninputs; i++)
+        if (b->input[i].role == ROLE_GATHER)
+            return (struct reason){ "gather()", b->input[i].at };
+    if (b->p->kind == KIND_STENCIL && (iterate || skips))
+        return iterate ? (struct reason){ "'iterate'", iterate->at } : (struct reason){ "the boundary", skips->at };
+    for (int o = 0; o < b->noutputs; o++)
+        if (output_axes(m, o, axis) && b->output[o].array.rank < m->rank && !has_groups(m, &b->output[o].array, axis))
+            return (struct reason){
+                arena_printf(b->a, "'%s', which is smaller than the space,", b->output[o].array.name), b->output[o].at
+            };
+    return (struct reason){ NULL, span_none() };
+}
+
+/* Groups of all dimensions that are kept, and of all that are combined, in their order: arrays that do not have these are
+ * read, and written per element, at places that are computed.  False: that is not possible. */
+static bool spread(struct merging *m)
+{
+    int first[2] = { -1, -1 };
+    for (int i = 0; i < m->rank; i++) {
+        int *own = &first[reduced(m, i)];
+        *own = *own < 0 ? i : *own;
+        m->first[i] = *own;
+    }
+    m->own = needs_its_own(m);
+    return !m->own.what;
 }
 
 /* The array with its joined dimensions; within: where each of those that it had has gone, or NULL. */
@@ -233,7 +310,7 @@ static const struct prog_array *rewrite(const struct merging *m, struct prog_arr
     array->rank = 0;
     for (int d = 0; d < written->rank; d++) {
         const int i = axis[d];
-        const bool one = i >= 0 && m->first[i] != i, many = i >= 0 && !one && i + 1 < m->rank && m->first[i + 1] == i;
+        const bool one = i >= 0 && m->first[i] != i, many = i >= 0 && !one && next_of(m, i) < m->rank;
         if (!one)
             array->dim[array->rank++] = many ? m->joined[i] : written->dim[d];
         if (within)
@@ -242,24 +319,59 @@ static const struct prog_array *rewrite(const struct merging *m, struct prog_arr
     return written;
 }
 
+/* Groups are axes of the space in the order of their last dimensions. */
+static void rewrite_space(struct merging *m)
+{
+    struct builder *b = m->b;
+    int rank = 0;
+    for (int i = 0; i < m->rank; i++) {
+        if (next_of(m, i) < m->rank)
+            continue;
+        for (int k = 0; k < m->rank; k++)
+            if (m->first[k] == m->first[i])
+                b->own_axis[k] = rank;
+        b->p->space[rank++] = (struct axis){ m->joined[m->first[i]], b->p->space[i].reduced };
+    }
+    b->p->rank = rank;
+}
+
+static void rewrite_input(struct merging *m, struct input *in)
+{
+    int axis[PROG_RANK_MAX];
+    match_axes(m->b, &in->array, axis);
+    bool one_by_one = false;
+    for (int i = 0; i < m->rank; i++)
+        one_by_one |=
+            where(&in->array, axis, i) >= 0 && m->alone[i].what && (m->first[i] != i || next_of(m, i) < m->rank);
+    if (has_groups(m, &in->array, axis) && !one_by_one) {
+        in->written = rewrite(m, &in->array, axis, in->within);
+        return;
+    }
+    in->role = ROLE_TABLE;
+    in->spread = in->placed = true;
+    for (int d = 0; d < PROG_RANK_MAX; d++)
+        in->axis[d] = -1;
+}
+
+static void rewrite_output(struct merging *m, struct output *out, const int *axis)
+{
+    out->spread = !has_groups(m, &out->array, axis);
+    if (!out->spread)
+        out->written = rewrite(m, &out->array, axis, NULL);
+    memcpy(out->axis, axis, sizeof out->axis); /* of the space as the spec has it, until the types are known */
+}
+
 static void rewrite_all(struct merging *m)
 {
     struct builder *b = m->b;
-    int axis[PROG_RANK_MAX], rank = 0;
+    int axis[PROG_RANK_MAX];
     for (int i = 0; i < b->ninputs; i++)
-        if (b->input[i].role == ROLE_ELEMENT || b->input[i].summed) {
-            axes_of(m, i, axis);
-            b->input[i].written = rewrite(m, &b->input[i].array, axis, b->input[i].within);
-        }
+        if (b->input[i].role == ROLE_ELEMENT || b->input[i].summed)
+            rewrite_input(m, &b->input[i]);
     for (int o = 0; o < b->noutputs; o++)
         if (output_axes(m, o, axis))
-            b->output[o].written = rewrite(m, &b->output[o].array, axis, NULL);
-    for (int i = 0; i < m->rank; i++)
-        if (m->first[i] == i)
-            b->p->space[rank++] = (struct axis){ m->joined[i], b->p->space[i].reduced };
-    b->p->rank = rank;
-    for (int i = 0, axis_of = -1; i < m->rank; i++)
-        b->own_axis[i] = axis_of += m->first[i] == i;
+            rewrite_output(m, &b->output[o], axis);
+    rewrite_space(m);
     for (int i = 0; i < b->ninputs; i++)
         if (b->input[i].role == ROLE_ELEMENT)
             match_axes(b, &b->input[i].array, b->input[i].axis);
@@ -289,9 +401,29 @@ static void refuse(const struct merging *m, int left)
         if (m->first[i + 1] != m->first[i] && why->what)
             diag_note(b->d, d, why->at, "'%s' and '%s' are two: %s", name_of(m, i), name_of(m, i + 1), why->what);
     }
+    if (m->own.what)
+        diag_note(b->d, d, m->own.at, "dimensions that are apart are not one: %s needs them as they are", m->own.what);
     diag_hint(b->d, d,
               "neighbours are one where both are kept or both are combined, each array has both side by side or "
               "neither, and no expression reads at an offset along one of them");
+}
+
+/* Places of kept elements, and beginnings of segments, go along one dimension, or along all. */
+static bool goes_along_one(const struct builder *b)
+{
+    int along = 0;
+    for (int i = 0; i < b->p->rank; i++)
+        along += b->p->space[i].reduced;
+    return b->p->kind == KIND_SCAN && along > 1 && (starts_node(b) || (keeps_some(b) && along < b->p->rank));
+}
+
+/* Are these groups what kernels know? */
+static bool suffice(const struct merging *m, int groups)
+{
+    int along = 0;
+    for (int i = 0; i < m->rank; i++)
+        along += m->first[i] == i && reduced(m, i);
+    return groups <= SPACE_MAX && !(along > 1 && goes_along_one(m->b));
 }
 
 bool build_merged(struct builder *b)
@@ -307,105 +439,17 @@ bool build_merged(struct builder *b)
         b->own[i] = b->p->space[i].extent;
         b->own_axis[i] = i;
     }
-    if (m->rank <= SPACE_MAX)
+    if (m->rank <= SPACE_MAX && !goes_along_one(b))
         return true;
-    const struct ynode *segments = ynode_get(b->root, "segments");
-    if (segments && !(segments->kind == Y_MAPPING && ynode_get(segments, "starts")))
+    if (ynode_get(b->root, "segments") && !starts_node(b))
         return false; /* reported: these need one dimension */
     find_reasons(m);
-    join(m);
-    int left = 0;
-    for (int i = 0; i < m->rank; i++)
-        left += m->first[i] == i;
-    if (left > SPACE_MAX) {
-        refuse(m, left);
+    if (!suffice(m, group(m)) && !spread(m))
+        group(m);
+    if (join(m) > SPACE_MAX) {
+        refuse(m, group(m));
         return false;
     }
     rewrite_all(m);
     return true;
-}
-
-/* ---- indices ------------------------------------------------------------------------------------------------------ */
-
-static struct expr *number_of(struct builder *b, struct prog_dim dim, struct span at)
-{
-    struct expr *e = expr_new(b->a, dim.size < 0 ? EX_CONST : EX_SIZE, TY_I64, at);
-    e->which = dim.size < 0 ? 0 : dim.size;
-    e->imm.i = dim.size < 0 ? dim.add : 0;
-    return e;
-}
-
-static struct expr *binary(struct builder *b, enum binary op, const struct expr *x, const struct expr *y)
-{
-    struct expr *e = expr_new(b->a, EX_BINARY, TY_I64, x->at);
-    e->op = op;
-    e->nargs = 2;
-    e->arg[0] = x;
-    e->arg[1] = y;
-    return e;
-}
-
-const struct expr *own_index(struct builder *b, int own, struct span at)
-{
-    const int axis = b->own_axis[own];
-    struct expr *index = expr_new(b->a, EX_INDEX, TY_I64, at), *inner = NULL;
-    index->which = axis;
-    for (int i = own + 1; i < b->nown && b->own_axis[i] == axis; i++) {
-        struct expr *n = number_of(b, b->own[i], at);
-        inner = inner ? binary(b, BIN_MUL, inner, n) : n;
-    }
-    if (inner)
-        index = binary(b, BIN_DIV, index, inner);
-    if (own > 0 && b->own_axis[own - 1] == axis)
-        index = binary(b, BIN_REM, index, number_of(b, b->own[own], at));
-    return index;
-}
-
-/* ---- sizes ------------------------------------------------------------------------------------------------------- */
-
-static int64_t product(int64_t a, int64_t b)
-{
-    int64_t r;
-    return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
-}
-
-void build_joined(struct builder *b)
-{
-    for (int i = b->nsizes; i < b->nsizes + b->p->njoined; i++) {
-        struct dimension *d = &b->size[i];
-        int64_t multiple;
-        d->min = d->max = d->multiple_of = d->times;
-        for (int k = 0; k < d->nparts; k++) {
-            const struct dimension *part = &b->size[d->part[k]];
-            d->min = product(d->min, part->min);
-            d->max = product(d->max, part->max);
-            if (!__builtin_mul_overflow(d->multiple_of, part->multiple_of, &multiple))
-                d->multiple_of = multiple;
-        }
-    }
-}
-
-int64_t problem_size(const struct problem *p, int i, const int64_t *size)
-{
-    if (i < p->nsizes)
-        return size[i];
-    int64_t n = p->size[i].times;
-    for (int k = 0; k < p->size[i].nparts; k++) {
-        const int64_t part = size[p->size[i].part[k]];
-        if (part < 0)
-            return -1;
-        n = product(n, part);
-    }
-    return n;
-}
-
-int64_t problem_elements(const struct problem *p, const struct prog_array *a, const int64_t *size)
-{
-    int64_t elements = 1, bytes;
-    for (int d = 0; d < a->rank; d++) {
-        const int64_t extent = problem_extent(p, &a->dim[d], size);
-        if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements))
-            return -1;
-    }
-    return __builtin_mul_overflow(elements, (int64_t)a->stride, &bytes) ? -1 : elements;
 }

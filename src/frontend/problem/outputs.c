@@ -90,8 +90,10 @@ void build_output_types(struct builder *b)
             warn_hidden(b, out->array.name, out->at, "an output");
         if (!node)
             continue;
-        if (output_has_place(node)) {
+        if (output_has_place(node) || out->spread) {
             out->role = OUT_PLACED;
+            for (int d = 0; out->spread && d < out->array.rank; d++)
+                out->index[d] = own_index(b, out->axis[d], out->at);
             for (int d = 0; d < PROG_RANK_MAX; d++)
                 out->axis[d] = -1;
         } else if (!shape_role(b, out)) {

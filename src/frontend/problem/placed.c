@@ -59,14 +59,10 @@ static bool same_fields(const struct prog_array *a, int nfields, const char *con
     return same;
 }
 
-/* What one atomic operation updates: a word, or fields one by one. */
-static bool updates_at_once(const struct op *op, const struct prog_array *a)
-{
-    int bytes = 0;
-    for (int f = 0; f < a->nfields; f++)
-        bytes += ty_bytes(a->field[f].type);
-    return op_fieldwise(op) || (bytes == a->stride && bytes <= 8 && !(bytes & (bytes - 1)));
-}
+/* Atomic operations update words: an element with the bytes between its fields, or each of its fields by itself. */
+static bool is_word(const struct prog_array *a) { return a->stride <= 8 && !(a->stride & (a->stride - 1)); }
+
+bool output_meets_as_word(const struct output *o) { return !op_fieldwise(o->combine) && is_word(&o->array); }
 
 /* What an operator must be where threads in any order combine with memory. */
 static const char *combine_misfit(const struct builder *b, const struct op *op, const struct prog_array *a)
@@ -145,14 +141,15 @@ static void build_combine(struct builder *b, struct output *out, const struct yn
     const char *misfit = combine_misfit(b, op, a);
     if (misfit)
         bad_place(b, n->at, misfit);
-    else if (!updates_at_once(op, a))
-        diag_hint(b->d,
-                  diag_error(b->d, D_BAD_PLACE, n->at,
-                             "not yet: elements of %d bytes whose fields depend on each other, or that have bytes "
-                             "between fields; an atomic operation updates 1, 2, 4 or 8 bytes",
-                             a->stride),
-                  "a reduce with `by` packs states of up to 8 bytes; fields that are sums, least, greatest or bits of "
-                  "4 or 8 bytes each may be any number");
+    else if (!is_word(a) && !op_separate(op))
+        diag_hint(
+            b->d,
+            diag_error(b->d, D_BAD_PLACE, n->at,
+                       "not yet: elements of %d bytes whose fields depend on each other; an atomic operation updates "
+                       "1, 2, 4 or 8 bytes",
+                       a->stride),
+            "fields that are combined without the others, as a.f + b.f, may be any number; a reduce with `by` "
+            "packs states of up to 8 bytes");
     else
         out->combine = op;
 }
@@ -194,11 +191,16 @@ static const struct ynode *interior(const struct ynode *n)
     return found;
 }
 
+const struct ynode *interior_of(const struct builder *b)
+{
+    const struct ynode *boundary = ynode_get(b->root, "boundary");
+    return boundary ? interior(boundary) : NULL;
+}
+
 void build_placed(struct builder *b)
 {
     static const char *const others[] = { "where", "from", "count" }, *const own[] = { "combine", "initial" };
-    const struct ynode *iterate = ynode_get(b->root, "iterate"), *boundary = ynode_get(b->root, "boundary"),
-                       *skips = boundary ? interior(boundary) : NULL;
+    const struct ynode *iterate = ynode_get(b->root, "iterate"), *skips = interior_of(b);
     for (int o = 0; o < b->noutputs; o++) {
         const struct ynode *node = b->output_node[o];
         if (!node || !output_has_place(node)) {
@@ -225,12 +227,31 @@ void build_placed(struct builder *b)
 static bool meets_first(const struct problem *p, const struct output *o)
 {
     const struct output *first = &p->output[0];
-    bool same = o->role == OUT_PLACED && o->combine && o->array.rank == first->array.rank &&
-                (op_fieldwise(o->combine) || (o->combine->identity[0] && o->array.stride <= 8));
+    bool same =
+        o->role == OUT_PLACED && o->combine && o->array.rank == first->array.rank &&
+        (op_fieldwise(o->combine) || (o->combine->identity[0] && (o->array.stride <= 8 || op_separate(o->combine))));
     for (int d = 0; same && d < o->array.rank; d++)
         same = o->array.dim[d].size == first->array.dim[d].size && o->array.dim[d].add == first->array.dim[d].add &&
                expr_equal(o->index[d], first->index[d]);
     return same;
+}
+
+/* What combines a field that is combined without the others; NULL: with the lets written out, it is too long. */
+static const struct op *field_op(struct builder *b, const struct op *op, int field)
+{
+    struct op *one = arena_new(b->a, struct op, 1);
+    struct expr *left = expr_new(b->a, EX_LEFT, op->field[field], span_none()),
+                *right = expr_new(b->a, EX_RIGHT, op->field[field], span_none());
+    const struct expr *x[STATE_FIELDS_MAX] = { NULL }, *y[STATE_FIELDS_MAX] = { NULL };
+    int room = WRITTEN_OUT;
+    x[field] = left;
+    y[field] = right;
+    *one = (struct op){ .name = op->name, .nfields = 1, .commutative = true, .exact = op->exact };
+    one->field_name[0] = "";
+    one->field[0] = op->field[field];
+    one->identity[0] = op->identity[field];
+    one->combine[0] = with_states(b, op, op->combine[field], x, y, &room);
+    return room < 0 ? NULL : one;
 }
 
 /* Reductions to the states of an output: one, or one for each field that is combined without the others.  How many. */
@@ -238,11 +259,13 @@ static int reductions_of(struct builder *b, const struct output *o, struct reduc
 {
     static const char *const name[] = { [NATIVE_ADD] = "add", [NATIVE_MIN] = "min", [NATIVE_MAX] = "max",
                                         [NATIVE_AND] = "and", [NATIVE_OR] = "or",   [NATIVE_XOR] = "xor" };
-    const bool each = op_fieldwise(o->combine);
+    const bool each = op_fieldwise(o->combine) || o->array.stride > 8;
     for (int f = 0; each && f < o->array.nfields; f++) {
-        const struct op_row *row = op_row_by_name(name[op_field_native(o->combine, f)]);
+        const enum native native = op_field_native(o->combine, f);
         r[f] = (struct reduction){ .name = o->array.name,
-                                   .op = op_builtin(b, row, &o->array.field[f].type, o->at),
+                                   .op = native ? op_builtin(b, op_row_by_name(name[native]), &o->array.field[f].type,
+                                                             o->at)
+                                                : field_op(b, o->combine, f),
                                    .map = { o->value[f] },
                                    .at = o->at };
     }
@@ -271,6 +294,9 @@ void build_binned(struct builder *b)
     binned->reduction = r;
     for (int o = 0; o < p->noutputs; o++)
         binned->nreductions += reductions_of(b, &p->output[o], &r[binned->nreductions]);
+    for (int i = 0; i < binned->nreductions; i++)
+        if (!r[i].op)
+            return;
     for (int d = 0; d < p->rank; d++)
         binned->space[d].reduced = true;
     binned->nby = p->output[0].array.rank;

@@ -60,7 +60,7 @@ static void print_inputs(const struct problem *p, struct str *out)
         str_add(out, "input ");
         print_array(p, problem_array(p, i), out);
         if (in->role == ROLE_TABLE)
-            str_add(out, in->summed ? " read in sums" : " read with at()");
+            str_add(out, in->summed ? " read in sums" : in->spread ? " read at its dimensions" : " read with at()");
         else if (in->role != ROLE_ELEMENT)
             str_printf(out, " gives %s", role_names[in->role]);
         if (in->neighbours || in->placed)
@@ -78,7 +78,7 @@ static void print_inputs(const struct problem *p, struct str *out)
     }
 }
 
-static void print_space(const struct problem *p, struct str *out)
+static void print_sizes(const struct problem *p, struct str *out)
 {
     for (int i = 0; i < p->nsizes; i++) {
         const struct dimension *d = &p->size[i];
@@ -97,6 +97,10 @@ static void print_space(const struct problem *p, struct str *out)
             str_printf(out, "%s%s", k ? ", " : "", p->size[p->size[i].part[k]].name);
         str_printf(out, " are one: %s\n", p->size[i].name);
     }
+}
+
+static void print_space(const struct problem *p, struct str *out)
+{
     for (int i = 0; i < p->ninputs + p->noutputs; i++)
         if (p->alignment[i] > 1)
             str_printf(out, "array %s aligned to %d\n", problem_array(p, i)->name, p->alignment[i]);
@@ -235,6 +239,7 @@ void problem_print(const struct problem *p, struct str *out)
     if (p->kind == KIND_SCAN)
         str_printf(out, ", %s, %s", p->exclusive ? "exclusive" : "inclusive", p->reverse ? "reverse" : "forward");
     str_printf(out, "%s, determinism %s\n", p->dynamic ? ", dynamic" : "", level_names[p->determinism]);
+    print_sizes(p, out);
     print_space(p, out);
     print_by(p, out);
     print_inputs(p, out);

@@ -62,6 +62,7 @@ struct input {
     bool neighbours;                         /* read at a nonzero offset somewhere */
     bool placed;                             /* read with at() or inside sums somewhere */
     bool summed;                             /* a table that has a dimension which sums go over */
+    bool spread;                             /* a table whose dimensions are apart in an axis that they are parts of */
     bool used;                               /* read at all */
     struct span at;
 };
@@ -96,6 +97,8 @@ enum native { NATIVE_NONE, NATIVE_ADD, NATIVE_MIN, NATIVE_MAX, NATIVE_AND, NATIV
 enum native op_native(const struct op *op);
 enum native op_field_native(const struct op *op, int field);
 bool op_fieldwise(const struct op *op);
+/* Is each of several fields combined without the others? */
+bool op_separate(const struct op *op);
 /* Bytes of the word that holds a state's fields side by side: 4 or 8; 0: there is none. */
 int op_packed_bytes(const struct op *op);
 /* The same of what atomic operations update: a native operator's state is its own word. */
@@ -130,6 +133,7 @@ struct output {
     const struct expr *place; /* … and i64, where the condition holds: the index along the scanned axes */
     int counter;              /* … and the number of the scan that counts these elements */
     bool from_end;            /* … whose first one comes last */
+    bool spread;              /* PLACED, SETTLED as an input that is spread */
     const struct expr *index[PROG_RANK_MAX]; /* PLACED, SETTLED: i64, along each dimension; NULL for other forms */
     const struct op *combine; /* … how elements meet at one place, and what is there before; NULL: they never meet */
     const struct expr *initial[STATE_FIELDS_MAX]; /* … and what all its elements hold first; NULL: what is there */
@@ -146,6 +150,8 @@ struct read {
 enum moment output_moment(const struct output *o);
 /* Do its elements lie at computed places? */
 static inline bool output_is_placed(const struct output *o) { return o->role == OUT_PLACED || o->role == OUT_SETTLED; }
+/* Is an element that is combined in memory updated as one word?  Else its fields are, each by itself. */
+bool output_meets_as_word(const struct output *o);
 /* f on the expressions of an output, each for itself: values, then places. */
 void output_walk(const struct output *o, void (*f)(const struct expr *e, void *user), void *user);
 
@@ -199,6 +205,7 @@ struct problem {
     const unsigned char *alignment; /* per pointer: `assume` says that it is a multiple of 1, 2, 4, 8 or 16 */
     bool dynamic;                   /* has a gather */
     bool sums;                      /* has a sum inside an expression */
+    uint64_t divisors;              /* bits of the sizes by which indices are divided (EX_BINARY: which2) */
     /* A fold of states that ranks exchange: the last param has the address of what says how, or 0 (kb_exchange()). */
     bool exchanges;
     enum determinism determinism;

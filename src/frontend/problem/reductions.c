@@ -56,12 +56,14 @@ bool structure_fields(const struct scope *sc, struct ast *e, int nfields, const 
     return true;
 }
 
-/* The single input, where no map is given. */
+/* The single input, where no map is given; one that only says where segments begin is no other. */
 static struct ast *default_map(struct builder *b, struct span at)
 {
+    const struct ynode *starts = b->ninputs > 1 ? starts_node(b) : NULL;
     int only = -1, n = 0;
     for (int i = 0; i < b->ninputs; i++)
-        if (b->input[i].role == ROLE_ELEMENT) {
+        if ((b->input[i].role == ROLE_ELEMENT || b->input[i].spread) &&
+            !(starts && !strcmp(starts->text, b->input[i].array.name))) {
             only = i;
             n++;
         }

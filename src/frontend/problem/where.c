@@ -60,35 +60,32 @@ static struct scope condition_scope(struct builder *b, const char *place)
     };
 }
 
+static const char along_one[] =
+    "dimensions in over are one where they are neighbours, all arrays have both side by side or neither, and no "
+    "expression reads at an offset along one of them";
+
 /* ---- segments ---- */
 
 void build_starts(struct builder *b)
 {
-    const struct ynode *segments = schema_get(b->root, ST_TOP, "segments"),
-                       *node = segments ? schema_get(segments, ST_SEGMENTS, "starts") : NULL;
+    const struct ynode *node = starts_node(b);
     if (!node || b->p->kind != KIND_SCAN)
         return;
     struct scope sc = condition_scope(b, "the beginning of segments");
     sc.allows &= ~(unsigned)SC_LAST;
-    b->starts = type_build(&sc, node_expr(b, node), TY_BOOL);
+    struct ast *ast = node_expr(b, node);
+    const int t = ast ? type_peek(&sc, ast) : T_POISON;
+    const bool flags = ynode_get(schema_get(b->root, ST_TOP, "segments"), "flags") && t >= 0 && ty_is_int((enum ty)t);
+    b->starts = type_build(&sc, ast, flags ? T_ANY : TY_BOOL);
+    if (b->starts && flags)
+        b->starts = expr_cast(b->a, b->starts, TY_BOOL);
     b->p->starts = true;
     int scanned = 0;
     for (int d = 0; d < b->p->rank; d++)
         scanned += b->p->space[d].reduced;
     if (scanned > 1)
         diag_hint(b->d, not_yet(b, node->at, "segments that are given by 'starts' along several dimensions"),
-                  "over: … scans along one, and each row or column has segments of its own");
-    static const char *const refused[] = { "init", "mode", "direction" };
-    static const char *const otherwise[] = { NULL, "inclusive", "forward" };
-    for (int i = 0; i < 3; i++) {
-        const struct ynode *key = schema_get(b->root, ST_TOP, refused[i]);
-        if (key && !(otherwise[i] && key->kind == Y_SCALAR && !strcmp(key->text, otherwise[i])))
-            diag_hint(
-                b->d,
-                not_yet(b, key->at,
-                        "with segments that are given by 'starts', scans are inclusive, go forward and have no init"),
-                "segments: {flags: …} has them");
-    }
+                  along_one);
 }
 
 /* The axis that scans go along, the last one of several. */
@@ -124,6 +121,8 @@ static const struct expr *at_next(struct builder *b, const struct expr *e, int *
         return binary(b, BIN_ADD, TY_I64, e, number(b, 1, e->at));
     struct expr *copy = arena_new(b->a, struct expr, 1);
     *copy = *e;
+    if (e->kind == EX_AT)
+        copy->op = 0; /* the next one may be beyond */
     if (e->kind == EX_INPUT)
         shift(&b->input[e->which], axis, copy);
     for (int i = 0; i < e->nargs; i++)
@@ -133,7 +132,6 @@ static const struct expr *at_next(struct builder *b, const struct expr *e, int *
 
 const struct expr *last_build(struct builder *b, struct span at)
 {
-    enum { WRITTEN_OUT = 4096 };
     const struct problem *p = b->p;
     const struct expr *last = NULL;
     int left = WRITTEN_OUT;
@@ -152,7 +150,7 @@ const struct expr *last_build(struct builder *b, struct span at)
         last = last ? binary(b, BIN_LAND, TY_BOOL, last, ends) : ends;
     }
     if (last && b->starts)
-        last = binary(b, BIN_LOR, TY_BOOL, last, at_next(b, b->starts, &left));
+        last = binary(b, BIN_LOR, TY_BOOL, last, p->reverse ? b->starts : at_next(b, b->starts, &left));
     if (left < 0)
         diag_error(b->d, D_LIMIT, b->starts->at, "with its lets written out, this is too long for 'last'");
     return left < 0 ? NULL : last;
@@ -169,17 +167,83 @@ static const struct expr *choose(struct builder *b, const struct expr *condition
     return e;
 }
 
+static void count(const struct expr *e, void *left)
+{
+    (void)e;
+    --*(int *)left;
+}
+
+const struct expr *with_states(const struct builder *b, const struct op *op, const struct expr *e,
+                               const struct expr *const *x, const struct expr *const *y, int *left)
+{
+    if (--*left < 0)
+        return e;
+    if (e->kind == EX_LEFT || e->kind == EX_RIGHT) {
+        const struct expr *state = (e->kind == EX_LEFT ? x : y)[e->field];
+        expr_walk(state, count, left);
+        return state;
+    }
+    if (e->kind == EX_OP_LET)
+        return with_states(b, op, op->let[e->which].value, x, y, left);
+    struct expr *copy = arena_new(b->a, struct expr, 1);
+    *copy = *e;
+    for (int i = 0; i < e->nargs; i++)
+        copy->arg[i] = with_states(b, op, e->arg[i], x, y, left);
+    return copy;
+}
+
+/* The first element of a segment brings the init; that of the first segment may not be one of `starts`, and has it from
+ * the scan. */
+static bool begin_with_init(struct builder *b, struct reduction *r, const struct expr *begins)
+{
+    const struct op *op = r->op;
+    const struct expr *map[STATE_FIELDS_MAX];
+    int left = WRITTEN_OUT;
+    for (int f = 0; f < op->nfields; f++)
+        if (!r->init[f] || !r->map[f] || !op->combine[f])
+            return true; /* none, or reported */
+    for (int f = 0; f < op->nfields; f++)
+        map[f] = choose(b, begins, with_states(b, op, op->combine[f], r->init, r->map, &left), r->map[f]);
+    memcpy(r->map, map, sizeof *map * (size_t)op->nfields);
+    return left >= 0;
+}
+
+/* A running state that does not include its element: at the first one of a segment, it is the state of none. */
+static const struct expr *before_none(struct builder *b, const struct expr *e, const struct expr *begins)
+{
+    const struct reduction *r = e->kind == EX_STATE ? &b->reduction[e->which] : NULL;
+    const struct expr *none = r ? (r->init[0] ? r->init : r->op->identity)[e->field] : NULL;
+    if (r)
+        return none ? choose(b, begins, none, e) : e;
+    struct expr *copy = arena_new(b->a, struct expr, 1);
+    *copy = *e;
+    for (int i = 0; i < e->nargs; i++)
+        copy->arg[i] = before_none(b, e->arg[i], begins);
+    return copy;
+}
+
+static void exclude_first(struct builder *b, struct output *out, const struct expr *begins)
+{
+    for (int f = 0; f < out->array.nfields; f++)
+        out->value[f] = out->value[f] ? before_none(b, out->value[f], begins) : NULL;
+    for (int d = 0; d < PROG_RANK_MAX; d++)
+        out->index[d] = out->index[d] ? before_none(b, out->index[d], begins) : NULL;
+}
+
 /* The operator that starts anew where the right state begins. */
-static void start_anew(struct builder *b, struct reduction *r)
+static void start_anew(struct builder *b, struct reduction *r, const struct expr *begins_here)
 {
     const int n = r->op ? r->op->nfields : 0;
-    if (!r->op || !r->op->combine[0] || !b->starts)
+    if (!r->op || !r->op->combine[0])
         return;
     if (n == STATE_FIELDS_MAX) {
         diag_error(b->d, D_LIMIT, r->at, "with segments that are given by 'starts', a state has at most %d fields",
                    STATE_FIELDS_MAX - 1);
         return;
     }
+    if (!begin_with_init(b, r, begins_here))
+        diag_error(b->d, D_LIMIT, r->at,
+                   "with its lets and the map written out, this is too long for an init of segments by 'starts'");
     struct op *op = arena_new(b->a, struct op, 1);
     *op = *r->op;
     const struct expr *left = leaf(b, EX_LEFT, TY_BOOL, 0, n, r->at), *begins = leaf(b, EX_RIGHT, TY_BOOL, 0, n, r->at);
@@ -193,9 +257,23 @@ static void start_anew(struct builder *b, struct reduction *r)
     op->field[n] = TY_BOOL;
     op->combine[n] = binary(b, BIN_LOR, TY_BOOL, left, begins);
     op->identity[n] = op->identity[0] ? expr_new(b->a, EX_CONST, TY_BOOL, r->at) : NULL;
+    r->init[n] = r->init[0] ? expr_new(b->a, EX_CONST, TY_BOOL, r->at) : NULL;
     op->commutative = op->builtin = false;
     r->op = op;
-    r->map[n] = b->starts;
+    r->map[n] = begins_here;
+}
+
+/* In the order of the scan, a reverse one begins a segment where the next element begins one in the order of indices. */
+static void build_anew(struct builder *b)
+{
+    int left = WRITTEN_OUT;
+    const struct expr *begins = b->p->reverse && b->starts ? at_next(b, b->starts, &left) : b->starts;
+    if (left < 0)
+        diag_error(b->d, D_LIMIT, b->starts->at, "with its lets written out, this is too long for a reverse scan");
+    for (int o = 0; begins && b->p->exclusive && left >= 0 && o < b->noutputs; o++)
+        exclude_first(b, &b->output[o], begins);
+    for (int r = 0; begins && r < b->nreductions; r++)
+        start_anew(b, &b->reduction[r], begins);
 }
 
 /* ---- counters ---- */
@@ -248,7 +326,7 @@ static bool shape_fits(struct builder *b, const struct output *out)
         return false;
     }
     if (scanned > 1 && scanned < p->rank) {
-        not_yet(b, out->at, "'where' along several dimensions beside others");
+        diag_hint(b->d, not_yet(b, out->at, "'where' along several dimensions beside others"), along_one);
         return false;
     }
     if (!in_order)
@@ -334,8 +412,7 @@ bool output_counts(const struct ynode *node) { return node && node->kind == Y_MA
 void build_where(struct builder *b)
 {
     const bool scan = b->p->kind == KIND_SCAN;
-    for (int r = 0; r < b->nreductions; r++)
-        start_anew(b, &b->reduction[r]);
+    build_anew(b);
     for (int o = 0; o < b->noutputs; o++)
         if (!b->output_node[o] || b->output_node[o]->kind != Y_MAPPING || output_has_place(b->output_node[o]))
             continue; /* `where` beside `at` is refused by itself */

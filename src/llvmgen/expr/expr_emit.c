@@ -216,6 +216,10 @@ static kb_val emit_operation(kb *k, struct emit_env *env, const struct expr *e)
         return env->is_index(k, env, emit_expr(k, env, e->arg[1]));
     for (int i = 0; i < e->nargs; i++)
         arg[i] = emit_expr(k, env, e->arg[i]);
+    if (env->quotient && e->kind == EX_BINARY && e->which2) {
+        const kb_val q = env->quotient(k, env, arg[0], e->arg[1]->which);
+        return e->op == BIN_DIV ? q : kb_sub(k, arg[0], kb_mul(k, q, arg[1]));
+    }
     switch (e->kind) {
     case EX_UNARY: return e->op == UN_NEG ? kb_neg(k, arg[0]) : kb_not(k, arg[0]);
     case EX_BINARY: return emit_binary(k, (enum binary)e->op, arg[0], arg[1]);

@@ -218,8 +218,7 @@ void emit_initials(struct gen *g)
         for (int f = 0; f < out->array.nfields; f++)
             x[f] = emit_expr(k, &pt.env, out->initial[f]);
         kb_for(k, i, own, n, step) {
-            for (int f = 0; f < out->array.nfields; f++)
-                gen_store_field(g, &out->array, gen_output(g, o), i, f, x[f]);
+            output_store_initial(g, o, i, x);
         }
     }
 }

@@ -154,6 +154,8 @@ static bool runs_along(const struct gen *g, const struct expr *e, int d)
     const struct prog_dim *dim = &g->p->input[e->which].array.dim[d];
     if (i->kind == EX_INDEX && g->p->input[e->which].summed && g->p->kind != KIND_STENCIL)
         return g->p->space[i->which].extent.size == dim->size && g->p->space[i->which].extent.add == dim->add;
+    if (e->op >> d & 1 && g->p->kind != KIND_STENCIL)
+        return true;
     return i->kind == EX_RUN && i->which == dim->size;
 }
 
@@ -241,6 +243,18 @@ kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
     return kb_imm(k, e->type, 0);
 }
 
+static kb_val point_quotient(kb *k, struct emit_env *env, kb_val index, int size)
+{
+    struct gen *g = ((struct point *)env->user)->g;
+    const kb_val n = gen_size(g, size);
+    const int before = __builtin_popcountll(g->p->divisors & ((UINT64_C(1) << size) - 1));
+    const enum kernel_value reciprocal = VAL_DIVISOR0 + before;
+    int64_t known;
+    if (kb_is_const(n, &known) || !gen_has_value(g, reciprocal))
+        return kb_div(k, index, n);
+    return quotient(g, index, n, gen_value(g, reciprocal));
+}
+
 void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus)
 {
     memset(pt->index, 0, sizeof pt->index);
@@ -251,6 +265,7 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->outputs = NULL;
     pt->g = g;
     emit_env_init(&pt->env, point_leaf, pt, g->p);
+    pt->env.quotient = point_quotient;
     pt->base = base;
     pt->offset = offset;
     pt->plus = plus;

@@ -154,15 +154,21 @@ static kb_tup element_fields(kb *k, const struct prog_array *a, kb_val word)
     return x;
 }
 
-static void combine_by_swap(struct point *pt, const struct output *o, kb_ptr p, kb_tup x)
+/* An element that is a word, or, where f is not -1, its field f at p. */
+static void combine_by_swap(struct point *pt, const struct output *o, kb_ptr p, kb_tup x, int f)
 {
     kb *k = pt->g->k;
-    p.ty = word_of[o->array.stride];
+    const struct prog_array *a = &o->array;
+    p.ty = word_of[f < 0 ? a->stride : ty_bytes(a->field[f].type)];
     kb_var old = kb_var_new(k, kb_load_relaxed(k, p, 0), "old");
     kb_loop(k) {
         const kb_val seen = kb_get(k, old);
-        const kb_tup both = emit_combine(k, o->combine, &pt->env, element_fields(k, &o->array, seen), x);
-        LET(got, kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, element_word(k, &o->array, both)));
+        kb_tup before = f < 0 ? element_fields(k, a, seen) : x;
+        if (f >= 0)
+            before.e[f] = field_from_bits(k, seen, a->field[f].type);
+        const kb_tup both = emit_combine(k, o->combine, &pt->env, before, x);
+        const kb_val word = f < 0 ? element_word(k, a, both) : kb_cast(k, field_bits(k, both.e[f]), p.ty);
+        LET(got, kb_cas(k, p, kb_imm(k, TY_I32, 0), seen, word));
         kb_break_if(k, kb_eq(k, got, seen));
         kb_set(k, old, got);
     }
@@ -177,15 +183,19 @@ static void combine_in_memory(struct point *pt, const struct output *o, kb_ptr p
         [NATIVE_AND] = KB_RMW_AND, [NATIVE_OR] = KB_RMW_OR,   [NATIVE_XOR] = KB_RMW_XOR
     };
     kb *k = pt->g->k;
-    for (int f = 0; f < x.n && op_fieldwise(op); f++) {
+    const bool word = output_meets_as_word(o);
+    if (word && !op_native(op))
+        combine_by_swap(pt, o, p, x, -1);
+    else if (word)
+        kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
+    for (int f = 0; f < x.n && !word; f++) {
         kb_ptr field = kb_advance(k, p, kb_imm(k, TY_I32, o->array.field[f].offset));
         field.ty = x.e[f].ty;
-        kb_atomic(k, rmw[op_field_native(op, f)], field, 0, x.e[f]);
+        if (op_field_native(op, f))
+            kb_atomic(k, rmw[op_field_native(op, f)], field, 0, x.e[f]);
+        else
+            combine_by_swap(pt, o, field, x, f);
     }
-    if (op_native(op))
-        kb_atomic(k, rmw[op_native(op)], p, 0, x.e[0]);
-    else if (!op_fieldwise(op))
-        combine_by_swap(pt, o, p, x);
 }
 
 static kb_ptr element_at(struct gen *g, int output, kb_val element)
@@ -203,6 +213,23 @@ void outputs_combine(struct gen *g, kb_val element, kb_tup x)
         for (int f = 0; f < own.n; f++)
             own.e[f] = x.e[first + f];
         combine_in_memory(&pt, &g->p->output[o], element_at(g, o, element), own);
+    }
+}
+
+void output_store_initial(struct gen *g, int output, kb_val element, const kb_val *x)
+{
+    const struct output *o = &g->p->output[output];
+    const struct prog_array *a = &o->array;
+    kb_tup fields = { .n = a->nfields };
+    for (int f = 0; f < a->nfields; f++)
+        fields.e[f] = x[f];
+    if (fields.n > 1 && o->combine && output_meets_as_word(o)) {
+        kb_ptr p = element_at(g, output, element);
+        p.ty = word_of[a->stride];
+        kb_store(g->k, p, 0, element_word(g->k, a, fields));
+    } else {
+        for (int f = 0; f < a->nfields; f++)
+            gen_store_field(g, a, gen_output(g, output), element, f, x[f]);
     }
 }
 

@@ -39,6 +39,8 @@ void points_store(struct point *pt, int n, bool aligned);
 void point_store(struct point *pt);
 /* The fields of an element of each output, one after the other, meet what these hold there.  Any threads. */
 void outputs_combine(struct gen *g, kb_val element, kb_tup x);
+/* What an element of an output holds before; the bytes between fields of a word that is combined, too. */
+void output_store_initial(struct gen *g, int output, kb_val element, const kb_val *x);
 /* Values of n neighbouring points of a vector output, in the order of memory, of which the first lies at `at`. */
 void output_store_vector(struct gen *g, int output, kb_ptr at, int n, bool aligned, const kb_val *x);
 /* The whole block arrives, after a barrier.  Stores n (i32) kept values from shared memory, after the `before` (i64)

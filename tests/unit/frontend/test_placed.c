@@ -66,8 +66,16 @@ static const struct spec_row rows[] = {
       "field 'sum' of logsumexp has another type" },
     { MAP OUT("type: {n: f32, mean: f32, m2: f32}, shape: [k], at: i, value: {n: 1, mean: x, m2: 0}, combine: welford"),
       "not yet: elements of 12 bytes whose fields depend on each other" },
+    { MAP OUT("type: {value: f64, index: i16}, shape: [k], at: i, value: {value: f64(x), index: 0}, combine: argmax"),
+      "may be any number; a reduce with `by` packs states of up to 8 bytes" },
     { MAP OUT("type: {value: f32, index: i16}, shape: [k], at: i, value: {value: x, index: 0}, combine: argmax"),
-      "hint: a reduce with `by` packs states of up to 8 bytes" },
+      "  combine argmax, exact\n" },
+    { MAP OUT("type: {a: f64, b: u8, c: f32}, shape: [k], at: i, value: {a: 1, b: i, c: x}, combine: {state: {a: f64, "
+              "b: u8, c: f32}, let: {t: a.c * b.c}, combine: {a: a.a + b.a, b: 'max(a.b, b.b)', c: t}}"),
+      "  combine.c: f32 = t\n" },
+    { MAP OUT("type: {a: f64, b: u8, c: f32}, shape: [k], at: i, value: {a: 1, b: i, c: x}, combine: {state: {a: f64, "
+              "b: u8, c: f32}, let: {t: f32(a.b ^ b.b)}, combine: {a: a.a + b.a, b: a.b ^ b.b, c: t}}"),
+      "not yet: elements of 16 bytes whose fields depend on each other" },
     { MAP OUT(BEST "combine: {state: {value: f64, index: i32}, combine: {value: a.value + b.value, index: a.index}}"),
       "not of the output's type" },
     { MAP "determinism: run\n" OUT(BEST "combine: logsumexp"), "are others" },

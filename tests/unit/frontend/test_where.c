@@ -6,6 +6,8 @@
 #define SUM  SCAN "operator: add\nmap: x\n"
 #define ROWS "kind: scan\ninputs: {x: 'i32[m, n]'}\noperator: add\n"
 #define KEPT "kept: {type: 'i32[n]', where: x > 0, value: x}"
+#define ROWS2                                                                                                          \
+    "kind: scan\ninputs: {x: 'i32[m, n]', h: 'u8[m, n]', f: 'f32[m, n]'}\nmap: x + 0 * i32(f)\noperator: add\n"
 
 static const struct spec_row rows[] = {
     /* what they become */
@@ -30,7 +32,24 @@ static const struct spec_row rows[] = {
     { SUM "direction: reverse\noutputs: {y: {type: 'i32[n]', where: last, value: s}}\n",
       "where (index(n) == i64(0)) at" },
     { SUM "outputs: {y: {type: 'i32[n]', where: last, value: s}}\n", "where (index(n) == (n - i64(1))) at" },
+    { SUM "segments: {starts: x > 0}\nmode: exclusive\noutputs: {y: 'i32[n]'}\n",
+      "value = (if (x > 0) then 0 else s)\n" },
+    { SUM "segments: {starts: x > 0}\nmode: exclusive\ninit: 3\noutputs: {y: 'i32[n]'}\n",
+      "value = (if (x > 0) then 3 else s)\n" },
+    { SUM "segments: {starts: x > 0}\ninit: 3\noutputs: {y: 'i32[n]'}\n", "(if (x > 0) then (3 + x) else x)\n" },
+    { SUM "segments: {starts: x > 0}\ndirection: reverse\noutputs: {y: {type: 'i32[n]', where: last, value: s}}\n",
+      "where ((index(n) == i64(0)) or (x > 0))" },
+    { SUM "segments: {starts: x > 0}\ndirection: reverse\noutputs: {y: 'i32[n]'}\n", "(x[1] > 0)\n" },
+    { ROWS2 "segments: {flags: h}\noutputs: {y: 'i32[m, n]'}\n", "map.begins: bool = bool(h)\n" },
+    { ROWS "over: [m, n]\nsegments: {starts: x > 0}\noutputs: {y: 'i32[m, n]'}\n", "space [m*n] over m*n segments" },
+    { ROWS "over: [m, n]\nsegments: {starts: 'x > x[0, -1]'}\noutputs: {y: 'i32[m, n]'}\n",
+      "(at(x, (index(m*n) / n), (index(m*n) % n)) > at(x, (index(m*n) / n), ((index(m*n) % n) + i64(-1))))" },
+    { "kind: scan\ninputs: {x: 'i32[m, n, k]'}\nover: [n, k]\noutputs: {kept: {type: 'i32[m, n, k]', where: x > 0, "
+      "value: x}, many: {type: 'i64[m]', count: kept}}\n",
+      "space [m, n*k] over n*k\n" },
     /* what they cannot be */
+    { ROWS2 "segments: {flags: f}\noutputs: {y: 'i32[m, n]'}\n", "bool is expected here, this is f32" },
+    { ROWS2 "segments: {starts: h}\noutputs: {y: 'i32[m, n]'}\n", "bool is expected here, this is u8" },
     { "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\nby: x\noutputs: {h: 'i32[k]', " KEPT "}\n",
       "with this 'by', 'kept' has the shape [k] and not [n]" },
     { "kind: stencil\ninputs: {x: 'i32[n]'}\noutputs: {" KEPT "}\n", "outputs of a stencil have no 'where'" },
@@ -50,23 +69,21 @@ static const struct spec_row rows[] = {
     { SCAN "outputs: {kept: {type: 'i32[n-1]', where: x > 0, value: x}}\n", "all dimensions in their order" },
     { SUM "segments: {flags: h}\noutputs: {" KEPT "}\n", "segments: {starts: h != 0}" },
     { SUM "segments: {flags: h}\noutputs: {y: {type: 'i32[n]', value: if last then s else 0}}\n", "not yet: 'last'" },
-    { SUM "segments: {starts: x > 0}\nmode: exclusive\noutputs: {y: 'i32[n]'}\n", "not yet: with segments" },
-    { SUM "segments: {starts: x > 0}\ninit: 3\noutputs: {y: 'i32[n]'}\n", "not yet: with segments" },
-    { SUM "segments: {starts: x > 0}\ndirection: reverse\noutputs: {y: 'i32[n]'}\n", "not yet: with segments" },
     { SUM "segments: {starts: x > 0}\noutputs: {y: 'i32[n]', t: i32}\n", "so they have no totals" },
     { ROWS "segments: {starts: 'x[0, -1] < x'}\noutputs: {y: {type: 'i32[m, n]', where: last, value: s}}\n",
       "((index(n) == (n - i64(1))) or (x < x[0, 1]))" },
     { ROWS "over: m\nsegments: {starts: 'i64(x) < index(m) - index(n)'}\noutputs: {y: {type: 'i32[m, n]', where: last, "
            "value: s}}\n",
       "(i64(x[1, 0]) < ((index(m) + i64(1)) - index(n)))" },
-    { ROWS "over: [m, n]\nsegments: {starts: x > 0}\noutputs: {y: 'i32[m, n]'}\n",
+    { ROWS
+      "over: [m, n]\nsegments: {starts: 'x > x[0, -1]'}\noutputs: {y: {type: 'i32[m, n]', where: x > 0, value: s}}\n",
       "not yet: segments that are given by 'starts' along several dimensions" },
     { ROWS "segments: {starts: x > 0}\noutputs: {y: 'i32[m, n]', t: 'i32[m]'}\n", "so they have no totals" },
     { "kind: scan\ninputs: {x: 'i32[m, n]', h: 'u8[n]'}\noperator: add\nmap: x\nsegments: {flags: h}\noutputs: {y: "
       "'i32[m, n]'}\n",
-      "hint: scans along one dimension of several may have segments: {starts: …}" },
+      "may have segments: {starts: …}, or flags of several dimensions" },
     { SUM "segments: {starts: last}\noutputs: {y: 'i32[n]'}\n", "nothing is called 'last'" },
-    { "kind: scan\ninputs: {x: 'i32[m, n, k]'}\nover: [n, k]\noutputs: {kept: {type: 'i32[m, n, k]', where: x > 0, "
+    { "kind: scan\ninputs: {x: 'i32[m, n, k]'}\nover: [m, k]\noutputs: {kept: {type: 'i32[m, n, k]', where: x > 0, "
       "value: x}}\n",
       "not yet: 'where' along several dimensions" },
     { "kind: scan\ninputs: {x: 'i32[n]'}\noutputs: {y: {type: 'i32[n]', value: x}}\n", "needs the key 'operator'" },
