@@ -140,7 +140,10 @@ void explain_space(const struct problem *p, struct str *out)
         str_add(out, ": neighbouring lanes follow its last axis; `space` may list them in another order\n");
         return;
     }
-    str_printf(out, ": %s; space: ", rows ? "rows, which are runs of elements" : "columns, side by side");
+    str_printf(out, ": %s; space: ",
+               rows                   ? "rows, which are runs of elements"
+               : segments_adjacent(p) ? "columns, side by side"
+                                      : "pieces of rows, which lie apart");
     dims(p, rows, "[", out);
     dims(p, !rows, ", ", out);
     str_printf(out, "] makes them %s\n", rows ? "columns" : "rows");

@@ -82,6 +82,25 @@ const struct prog_array *access_direct(const struct problem *p, int i)
     return direct ? problem_array(p, i) : NULL;
 }
 
+int access_direct_fields(const struct problem *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        n += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
+    return n;
+}
+
+int access_widest(const struct problem *p)
+{
+    int bytes = 1;
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const struct prog_array *a = access_direct(p, i);
+        for (int f = 0; a && f < a->nfields; f++)
+            bytes = ty_bytes(a->field[f].type) > bytes ? ty_bytes(a->field[f].type) : bytes;
+    }
+    return bytes;
+}
+
 bool access_any_direct(const struct problem *p)
 {
     bool any = false;

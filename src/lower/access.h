@@ -13,6 +13,7 @@
 
 /* Fields of all direct inputs, whose values a thread loads before it uses them; inputs of more are general. */
 enum { DIRECT_FIELDS_MAX = 64 };
+int access_direct_fields(const struct problem *p);
 bool access_input_direct(const struct problem *p, int input);
 bool access_output_direct(const struct problem *p, int output);
 /* Array number i, inputs first, where it is direct; else NULL. */
@@ -29,6 +30,7 @@ bool access_output_in_segments(const struct problem *p, const struct output *o);
 /* Elements per 16-byte access of the widest direct array: 16 / its element size, within [1, 16]; 1 without direct
  * arrays. */
 int access_vector_width(const struct problem *p);
+int access_widest(const struct problem *p); /* bytes of the widest field of a direct array, at least 1 */
 bool access_any_direct(const struct problem *p);
 
 /* Number of points: the product of the extents. */

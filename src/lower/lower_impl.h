@@ -85,6 +85,8 @@ bool plan_overrides(const struct planner *pl, enum tunable_id t);
 bool plan_divides_numbers(const struct problem *p);
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 void plan_value_arg(struct prog_kernel *k, enum kernel_value id, enum ty type, struct formula value);
+/* Where segments consist of pieces: the reciprocal of their length. */
+void plan_piece_arg(struct prog_kernel *k, const struct problem *p);
 int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
                 struct formula bytes);
 /* A buffer that is an argument of the kernels that the case has so far, from number `first` on. */

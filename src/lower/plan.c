@@ -2,6 +2,7 @@
 /* plan.c - pieces that every strategy's planning is made of: cases, kernels, arguments, buffers, steps, tunables. */
 #include "work.h"
 #include "lower_impl.h"
+#include "segments.h"
 #include "tuned.h"
 
 #include <string.h>
@@ -251,6 +252,8 @@ bool plan_divides_numbers(const struct problem *p)
         others |= p->input[i].role == ROLE_ELEMENT && !access_input_direct(p, i);
     for (int d = 0; d < p->rank; d++)
         kept += !p->space[d].reduced;
+    if (segments_in_pieces(p))
+        return true;
     return p->kind == KIND_REDUCE && p->rank > 1 && others && (p->nby > 0 || kept != 1);
 }
 
@@ -305,6 +308,14 @@ void plan_value_arg(struct prog_kernel *k, enum kernel_value id, enum ty type, s
 {
     const char *name = argument_name(ARG_VALUE, id);
     add_arg(k, (struct prog_arg){ .kind = ARG_VALUE, .id = id, .type = type, .value = value, .name = name });
+}
+
+void plan_piece_arg(struct prog_kernel *k, const struct problem *p)
+{
+    if (!segments_in_pieces(p))
+        return;
+    const struct formula most = f_min(f_max(segments_piece(p), 1), SEGMENTS_PIECE_MOST);
+    plan_value_arg(k, VAL_PIECE, TY_I64, f_add(f_div((int64_t)1 << 32, most), 1));
 }
 
 int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,

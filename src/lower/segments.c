@@ -80,6 +80,8 @@ struct formula segments_elements(const struct problem *p)
 
 struct formula segments_length(const struct problem *p) { return product(p, 0, true); }
 
+struct formula segments_piece(const struct problem *p) { return access_extent(p, &p->space[2].extent); }
+
 struct formula segments_inner(const struct problem *p) { return product(p, segments_behind(p), false); }
 
 void segments_length_range(const struct planner *pl, int64_t *lo, int64_t *hi)

@@ -15,9 +15,14 @@
 #include "access.h"
 
 struct planner;
-bool segments_kept(const struct problem *p);            /* an axis is kept */
-bool segments_trailing(const struct problem *p);        /* also with offsets */
-bool segments_adjacent(const struct problem *p);        /* the reduced axes are neighbours, so the box above exists */
+bool segments_kept(const struct problem *p);     /* an axis is kept */
+bool segments_trailing(const struct problem *p); /* also with offsets */
+bool segments_adjacent(const struct problem *p); /* the reduced axes are neighbours, so the box above exists */
+/* Else the second of three axes is kept: a segment consists of *pieces*, runs of as many elements as the last axis has,
+ * at equal distances. */
+static inline bool segments_in_pieces(const struct problem *p) { return !segments_adjacent(p); }
+struct formula segments_piece(const struct problem *p); /* its elements */
+enum { SEGMENTS_PIECE_MOST = 1 << 16 };                 /* elements of a tile of pieces */
 int segments_behind(const struct problem *p);           /* the first axis after the reduced ones */
 struct formula segments_count(const struct problem *p); /* with `by`: bins */
 /* Elements among which segments lie: none where there is not one offset, for kernels that read the first and the last.

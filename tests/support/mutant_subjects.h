@@ -69,7 +69,10 @@
 #define SCAN_ROWS_REVERSE  SPEC("scan", MATRIX, "direction: reverse\n" RECURRENCE, Y_ROWS TOTAL("'u32[m]'"))
 #define SCAN_COLUMNS       SPEC("scan", MATRIX, RECURRENCE "over: m", Y_ROWS TOTAL("'u32[n]'"))
 #define SCAN_COLUMNS_ALONE SPEC("scan", MATRIX, RECURRENCE "over: m", Y_ROWS)
-#define SUMS_BEFORE        SPEC("scan", MATRIX, "mode: exclusive\noperator: add", "y: 'u32[m, n]', t: 'u32[m]'")
+#define SCAN_PIECES                                                                                                    \
+    SPEC("scan", "x: 'u32[m, 3, n]', y: 'u32[m, 3, n]'", "map: {p: x | 1, q: y}\n" STATE("") "over: [m, n]",           \
+         "p: {type: 'u32[m, 3, n]', value: s.p}, q: {type: 'u32[m, 3, n]', value: s.q}")
+#define SUMS_BEFORE SPEC("scan", MATRIX, "mode: exclusive\noperator: add", "y: 'u32[m, n]', t: 'u32[m]'")
 /* Columns whose totals are always combined in the same way. */
 #define SUM_COLUMNS_RUN SPEC("scan", "x: 'f32[m, n]'", "over: m\noperator: add\ndeterminism: run", "y: 'f32[m, n]'")
 

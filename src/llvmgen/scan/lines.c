@@ -56,12 +56,22 @@ static int scanned_axes(const struct problem *p)
     return n;
 }
 
+/* The row of the place, counted in the order of memory. */
+static kb_val row_number(struct lines *l, kb_val at)
+{
+    kb *k = l->g->k;
+    const kb_val number = kb_add(k, l->rows->first, kb_cast(k, row_at(l, at), TY_I64));
+    return l->g->p->reverse ? kb_sub(k, kb_sub(k, gen_value(l->g, VAL_SEGMENTS), 1), number) : number;
+}
+
 /* Indices that follow without division: of the segment, or of a matrix. */
 static void set_indices(struct lines *l, struct point *pt, kb_val at)
 {
     struct gen *g = l->g;
     kb *k = g->k;
     const int rank = g->p->rank;
+    if (segments_in_pieces(g->p))
+        pt->index[1] = l->rows ? row_number(l, at) : l->segment->here.index[1];
     if (scanned_axes(g->p) != 1 || g->p->offsets >= 0)
         return;
     kb_val position = kb_add(k, l->base, kb_cast(k, at, TY_I64));
@@ -70,30 +80,50 @@ static void set_indices(struct lines *l, struct point *pt, kb_val at)
             return;
         const kb_val row = row_at(l, at), distance = kb_sub(k, at, l->rows->origin);
         const kb_val begun = kb_add(k, l->rows->before, kb_cast(k, at, TY_I64));
-        kb_val number = kb_add(k, l->rows->first, kb_cast(k, row, TY_I64));
+        pt->index[0] = row_number(l, at);
         position = kb_cast(k, kb_sub(k, distance, kb_mul(k, row, l->rows->length)), TY_I64);
         position = kb_select(k, kb_lt(k, row, 0), begun, position);
-        if (g->p->reverse)
-            number = kb_sub(k, kb_sub(k, gen_value(g, VAL_SEGMENTS), 1), number);
-        pt->index[0] = number;
     } else {
         memcpy(pt->index, l->segment->here.index, sizeof pt->index);
     }
     pt->index[rank - 1] = g->p->reverse ? kb_sub(k, kb_sub(k, gen_value(g, VAL_LENGTH), 1), position) : position;
 }
 
+kb_val lines_way(struct lines *l, kb_val at)
+{
+    kb_val far = l->base;
+    for (int i = 0; i < l->ngaps; i++)
+        far = kb_add(l->g->k, far, gaps_at(l->g, &l->gaps[i], at).skipped);
+    return far;
+}
+
+/* The element in the direction of the scan at the beginning of the segment, or of all of them. */
+static kb_val start(struct lines *l)
+{
+    struct gen *g = l->g;
+    kb *k = g->k;
+    const struct scan_segment *s = l->segment;
+    if (!g->p->reverse)
+        return s->first;
+    if (segments_in_pieces(g->p) && !l->rows)
+        return kb_sub(k, kb_add(k, s->first, kb_sub(k, gen_value(g, VAL_COUNT), 1)), pieces_between(g));
+    return kb_sub(k, kb_add(k, s->first, s->length), 1);
+}
+
+kb_val lines_element(struct lines *l, kb_val steps)
+{
+    kb *k = l->g->k;
+    return l->g->p->reverse ? kb_sub(k, start(l), steps) : kb_add(k, start(l), steps);
+}
+
+/* The element at the place is this one plus the place, or minus it backwards. */
+static kb_val element_base(struct lines *l, kb_val at) { return lines_element(l, lines_way(l, at)); }
+
 static void line_point(void *of, struct point *pt, int i)
 {
     struct lines *l = of;
     struct gen *g = l->g;
-    kb *k = g->k;
-    const struct scan_segment *s = l->segment;
-    if (g->p->reverse) {
-        const kb_val last = kb_sub(k, kb_add(k, s->first, s->length), 1);
-        point_init(pt, g, kb_sub(k, last, l->base), kb_neg(k, l->at[i]), 0);
-    } else {
-        point_init(pt, g, kb_add(k, s->first, l->base), l->at[i], 0);
-    }
+    point_init(pt, g, element_base(l, l->at[i]), g->p->reverse ? kb_neg(g->k, l->at[i]) : l->at[i], 0);
     set_indices(l, pt, l->at[i]);
     pt->direct = &l->direct[i];
     pt->state = &l->state[i];
@@ -104,18 +134,22 @@ static void line_point(void *of, struct point *pt, int i)
 kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val position)
 {
     kb *k = g->k;
+    if (segments_in_pieces(g->p))
+        return kb_imm(k, TY_I64, 0);
     const kb_val element =
         g->p->reverse ? kb_sub(k, position, kb_add(k, s->first, s->length)) : kb_add(k, s->first, position);
     return kb_and(k, element, v - 1);
 }
 
 /* Number of the first element in memory of the vector at a place: base and offset. */
-static kb_val vector_base(struct lines *l)
+static kb_val vector_base(struct lines *l, kb_val at)
 {
     kb *k = l->g->k;
     const struct scan_segment *s = l->segment;
     if (!l->g->p->reverse)
-        return kb_add(k, s->first, l->base);
+        return element_base(l, at);
+    if (l->ngaps)
+        return kb_sub(k, element_base(l, at), l->v - 1);
     return kb_sub(k, kb_sub(k, kb_add(k, s->first, s->length), l->v), l->base);
 }
 
@@ -132,12 +166,21 @@ static kb_val last_vector(struct lines *l)
 static kb_val whole_vectors(struct lines *l)
 {
     kb *k = l->g->k;
-    LET(low, vector_base(l));
+    LET(low, vector_base(l, kb_imm(k, TY_I32, 0)));
     LET(span, kb_cast(k, last_vector(l), TY_I64));
     const kb_val count = kb_sub(k, gen_value(l->g, VAL_COUNT), l->v);
     if (l->g->p->reverse)
         return kb_and(k, kb_ge(k, kb_sub(k, low, span), 0), kb_le(k, low, count));
     return kb_and(k, kb_ge(k, low, 0), kb_le(k, kb_add(k, low, span), count));
+}
+
+void lines_reverse(struct lines *l, int i, int v)
+{
+    for (int j = 0; l->g->p->reverse && j < v / 2; j++) {
+        const struct direct t = l->direct[i + j];
+        l->direct[i + j] = l->direct[i + v - 1 - j];
+        l->direct[i + v - 1 - j] = t;
+    }
 }
 
 static void load_vectors(struct lines *l)
@@ -147,12 +190,8 @@ static void load_vectors(struct lines *l)
     LET(last, last_vector(l));
     for (int i = 0; i < l->n * l->v; i += l->v) {
         const kb_val at = kb_min(k, place(l, i), last);
-        direct_load(g, vector_base(l), vector_offset(l, at), 0, l->v, g->c->aligned, &l->direct[i]);
-        for (int j = 0; g->p->reverse && j < l->v / 2; j++) {
-            const struct direct t = l->direct[i + j];
-            l->direct[i + j] = l->direct[i + l->v - 1 - j];
-            l->direct[i + l->v - 1 - j] = t;
-        }
+        direct_load(g, vector_base(l, at), vector_offset(l, at), 0, l->v, g->c->aligned, &l->direct[i]);
+        lines_reverse(l, i, l->v);
     }
 }
 
@@ -170,12 +209,18 @@ static void places(struct lines *l)
     kb *k = l->g->k;
     for (int i = 0; i < l->n * l->v; i++)
         l->at[i] = kb_max(k, kb_min(k, place(l, i), kb_sub(k, l->to, 1)), l->from);
+    lines_find_gaps(l);
 }
 
 void lines_fetch(struct lines *l, struct direct_vars *ahead)
 {
     kb *k = l->g->k;
     places(l);
+    if (segments_in_pieces(l->g->p)) {
+        lines_load_pieces(l);
+        direct_keep(l->g, ahead, l->direct, l->n * l->v);
+        return;
+    }
     kb_if(k, whole_vectors(l)) {
         load_vectors(l);
         direct_keep(l->g, ahead, l->direct, l->n * l->v);
@@ -191,6 +236,8 @@ void lines_take(struct lines *l, const struct direct_vars *ahead)
 {
     places(l);
     direct_take(l->g, ahead, l->direct, l->n * l->v);
+    if (lines_turned(l->g))
+        lines_turn_direct(l);
 }
 
 void lines_load(struct lines *l)
@@ -333,9 +380,13 @@ static void store_vector(void *of, int output, int i, kb_val *x)
     kb *k = g->k;
     const kb_ptr out = gen_output(g, output);
     const kb_val at = place(l, i);
+    if (lines_turned(g)) {
+        lines_store_across(l, out, i, x);
+        return;
+    }
     kb_if(k, kb_and(k, kb_ge(k, at, l->from), kb_le(k, kb_add(k, at, l->v), l->to))) {
         turn_values(g, x, l->v);
-        const kb_ptr p = kb_advance(k, kb_advance(k, out, vector_base(l)), vector_offset(l, at));
+        const kb_ptr p = kb_advance(k, kb_advance(k, out, vector_base(l, at)), vector_offset(l, at));
         output_store_vector(g, output, p, l->v, g->c->aligned, x);
         turn_values(g, x, l->v);
     }
@@ -362,11 +413,8 @@ void lines_store_totals(struct lines *l)
     kb *k = g->k;
     for (int i = 0; i < l->n * l->v; i++)
         kb_if(k, kb_and(k, l->tail[i], inside(l, i))) {
-            kb_val number = kb_add(k, l->rows->first, kb_cast(k, row_at(l, l->at[i]), TY_I64));
-            if (g->p->reverse)
-                number = kb_sub(k, kb_sub(k, gen_value(g, VAL_SEGMENTS), 1), number);
             struct scan_segment s;
-            segment_open(g, &s, number);
+            segment_open(g, &s, row_number(l, l->at[i]));
             segment_finish(g, &s, l->result[i], kb_false(k));
             g->here = NULL; /* operators read nothing that differs between rows */
         }

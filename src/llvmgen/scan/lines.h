@@ -11,6 +11,7 @@
 #ifndef PTXGEN_SCAN_LINES_H
 #define PTXGEN_SCAN_LINES_H
 
+#include "llvmgen/shared/segment.h"
 #include "scan_gen.h"
 
 /* Rows of equal length follow one another within the tile; without division at run time but for one multiplication. */
@@ -22,7 +23,9 @@ struct line_rows {
     kb_val before;     /* i64: position of place 0 in the row before it, if any of that one is inside */
 };
 
-/* The caller sets the fields up to `rows`. */
+enum { LINE_GAPS_MAX = 2 };
+
+/* The caller sets the fields up to `turn`. */
 struct lines {
     struct gen *g;
     const struct scan_segment *segment; /* what positions count: a segment, or all of them as one sequence */
@@ -33,7 +36,12 @@ struct lines {
         to; /* i32, warp-uniform: places [from, to) are inside; 0 <= from < v, from < to; fewer may be stored */
     kb_val is_start;              /* bool, warp-uniform: the scan begins at `from` */
     const struct line_rows *rows; /* NULL: the tile is part of one segment, unless … */
+    kb_ptr turn;                  /* lines_turn_new() */
     const kb_ptr *marks;          /* … not NULL: segments begin where this map says (block_marks.c) */
+
+    bool turned; /* outputs have changed sides */
+    int ngaps;   /* of segments of pieces: of consecutive places; between pieces, and from row to row */
+    struct gaps gaps[LINE_GAPS_MAX];
 
     kb_val at[SCAN_ITEMS_MAX]; /* i32: the place, or the nearest one inside */
     struct direct direct[SCAN_ITEMS_MAX];
@@ -45,6 +53,24 @@ struct lines {
     kb_tup state[SCAN_ITEMS_MAX];       /* by lines_scan: what outputs call the state */
     kb_tup result[SCAN_ITEMS_MAX];      /* by lines_scan: everything in the segment up to and including the position */
 };
+
+/* How far the element at the tile's first place would be from where the scan begins, if the gaps before the place lay
+ * before the tile; and the element so far from there. */
+kb_val lines_way(struct lines *l, kb_val at);
+kb_val lines_element(struct lines *l, kb_val steps);
+/* v of the direct inputs from i on: from the order of memory to that of positions. */
+void lines_reverse(struct lines *l, int i, int v);
+
+/* (lines_pieces.c) Of segments of pieces: are v consecutive positions no vector of memory, but exchanged between lanes?
+ * And the memory that this takes, once per kernel. */
+bool lines_turned(const struct gen *g);
+kb_ptr lines_turn_new(struct gen *g);
+/* l->gaps.  Then, instead of vectors: loads, what follows them when the inputs are taken, and stores of the line from value
+ * i on, after which x holds something else.  The warp arrives. */
+void lines_find_gaps(struct lines *l);
+void lines_load_pieces(struct lines *l);
+void lines_turn_direct(struct lines *l);
+void lines_store_across(struct lines *l, kb_ptr out, int i, kb_val *x);
 
 /* Places before the position: distance to where a vector of memory begins.  `position` and the result are i64. */
 kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val position);

@@ -105,14 +105,6 @@ static void load_whole(struct items *h)
     h->whole = false;
 }
 
-static int direct_fields(const struct problem *p)
-{
-    int n = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        n += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
-    return n;
-}
-
 /* v := x; `first`: declare v. */
 static void var_put(kb *k, kb_var *v, bool first, kb_val x, const char *name)
 {
@@ -124,7 +116,7 @@ static void var_put(kb *k, kb_var *v, bool first, kb_val x, const char *name)
 
 void direct_keep(struct gen *g, struct direct_vars *v, const struct direct *direct, int n)
 {
-    const int fields = direct_fields(g->p);
+    const int fields = access_direct_fields(g->p);
     for (int i = 0; i < n; i++)
         for (int f = 0; f < fields; f++)
             var_put(g->k, &v->value[i][f], !v->declared, direct[i].v[f], "element");
@@ -133,7 +125,7 @@ void direct_keep(struct gen *g, struct direct_vars *v, const struct direct *dire
 
 void direct_take(struct gen *g, const struct direct_vars *v, struct direct *direct, int n)
 {
-    const int fields = direct_fields(g->p);
+    const int fields = access_direct_fields(g->p);
     for (int i = 0; i < n; i++)
         for (int f = 0; f < fields; f++)
             direct[i].v[f] = kb_get(g->k, v->value[i][f]);

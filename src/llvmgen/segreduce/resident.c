@@ -34,7 +34,7 @@ static void vector_load(const struct resident *r, struct row *w, int i)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const int fields = direct_fields(g);
+    const int fields = access_direct_fields(g->p);
     struct direct *d = &w->d[i * r->vector];
     if (i == 0) { /* where addresses are made that the other vectors share */
         direct_load(g, w->seg.first, r->at, 0, r->vector, g->c->aligned, d);

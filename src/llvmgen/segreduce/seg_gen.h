@@ -43,8 +43,7 @@ kb_val stretch_valid(struct gen *g, const struct team *team, const struct stretc
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
-/* Fields in struct direct, and the type of each. */
-int direct_fields(const struct gen *g);
+/* The type of each field in struct direct. */
 enum ty direct_type(const struct gen *g, int slot);
 
 /* ---- a block's stretch (block.c) --------------------------------------------------------------------------------- */

@@ -123,15 +123,6 @@ static void take_ends(struct run *r, kb_val lo, kb_val hi, int step)
     }
 }
 
-int direct_fields(const struct gen *g)
-{
-    int n = 0;
-    for (int i = 0; i < g->p->ninputs; i++)
-        if (access_input_direct(g->p, i))
-            n += g->p->input[i].array.nfields;
-    return n;
-}
-
 /* Is a lane given one position at most? */
 static bool ends_spread(const struct run *r) { return r->team->lanes >= 2 * (r->vector - 1); }
 
@@ -152,7 +143,7 @@ static void ends_load(struct run *r)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    r->nend = direct_fields(g);
+    r->nend = access_direct_fields(g->p);
     for (int f = 0; f < r->nend; f++)
         r->end_value[f] = kb_var_new(k, kb_imm(k, direct_type(g, f), 0), "end");
     end_point(r, &r->end, r->team->rank);
@@ -186,6 +177,28 @@ static kb_val vectors_left(const struct run *r, kb_val done)
     return kb_cast(k, r->alone ? left : kb_max(k, left, 0), TY_I32);
 }
 
+/* The same where segments consist of pieces, from vector `own` of the round on; what is not part of the stretch loads its
+ * first vector. */
+static void pieces_load(const struct run *r, struct round *in, kb_val own)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const int step = (r->ordered ? 1 : r->team->lanes) * r->vector, each = r->aligned ? r->vector : 1;
+    const struct gaps base = pieces_from(g, in->base);
+    const kb_val from = kb_add(k, r->stretch->seg->element, in->base), none = kb_imm(k, TY_I32, 0);
+    LET(outside, kb_add(k, from, base.skipped));
+    for (int j = 0; j < r->vector; j += each) { /* pieces may end within vectors */
+        const kb_val at = kb_add(k, kb_mul(k, own, r->vector), j);
+        struct gaps gaps = gaps_at(g, &base, at);
+        kb_val element = kb_add(k, from, kb_add(k, gaps.skipped, kb_cast(k, at, TY_I64)));
+        for (int i = 0; i < r->items; i++) {
+            const kb_val there = in->masked ? kb_select(k, in->inside[i], element, outside) : element;
+            direct_load(g, there, none, 0, each, r->aligned, &in->d[i * r->vector + j]);
+            element = kb_add(k, element, gaps_pass(g, &gaps, step, step));
+        }
+    }
+}
+
 /* Vectors `done`, done + 1, … of the stretch; masked: lanes after the last one load that once more, and those of a
  * stretch that has none left, any vector. */
 static void round_load(const struct run *r, struct round *in, kb_val done, bool masked)
@@ -207,9 +220,13 @@ static void round_load(const struct run *r, struct round *in, kb_val done, bool 
         in->at[i] = kb_mul(k, masked ? kb_max(k, kb_min(k, number, kb_sub(k, left, 1)), 0) : own, r->vector);
         in->plus[i] = masked ? 0 : further * r->vector;
         struct point pt;
+        if (segments_in_pieces(g->p))
+            continue;
         segment_point(g, &pt, r->stretch->seg, in->base, in->at[i], in->plus[i]);
         direct_load(g, pt.base, pt.offset, pt.plus, r->vector, r->aligned, &in->d[i * r->vector]);
     }
+    if (segments_in_pieces(g->p))
+        pieces_load(r, in, own);
 }
 
 static void vector_points(const struct run *r, const struct round *in, int i, struct point *pt)

@@ -26,6 +26,7 @@ struct shared {
     kb_ptr ticket; /* u64 */
     kb_arr prefix;
     struct aggregates aggregates;
+    kb_ptr turn;
 };
 
 /* A ticket's tile. */
@@ -37,7 +38,7 @@ struct long_tile {
     kb_val state; /* i32: its place among the tile states; a segment's lie side by side */
 };
 
-static void open_tile(struct gen *g, struct long_tile *t, kb_val ticket)
+static void open_tile(struct gen *g, const struct shared *m, struct long_tile *t, kb_val ticket)
 {
     kb *k = g->k;
     const int n = gen_tunable(g, TN_ITEMS), v = gen_tunable(g, TN_VECTOR), warp_size = KB_WARP * n * v;
@@ -46,7 +47,7 @@ static void open_tile(struct gen *g, struct long_tile *t, kb_val ticket)
     LET(tile, kb_div(k, number, segments)); /* once per tile */
     LET(segment, kb_sub(k, number, kb_mul(k, tile, segments)));
     segment_open(g, &t->segment, kb_cast(k, segment, TY_I64));
-    t->l = (struct lines){ .g = g, .segment = &t->segment, .n = n, .v = v };
+    t->l = (struct lines){ .g = g, .segment = &t->segment, .n = n, .v = v, .turn = m->turn };
     struct lines *l = &t->l;
     const kb_val skew = lines_skew(g, &t->segment, v, kb_imm(k, TY_I64, 0));
     LET(base, kb_sub(k, kb_mul(k, kb_cast(k, tile, TY_I64), size), skew));
@@ -103,7 +104,7 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     const kb_var taken = ticket_take_early(g, &tile_tickets); /* not waited for before the upsweep is done */
     struct long_tile t, following;
     struct run total = run_none(g), in_tile;
-    open_tile(g, &t, current);
+    open_tile(g, m, &t, current);
     lines_take(&t.l, ahead);
     const struct run own = lines_total(&t.l);
     kb_if(k, kb_thread0(k)) {
@@ -115,7 +116,7 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     LET(number, kb_cast(k, ticket_shared(g, m->ticket), TY_U32));
     kb_set(k, next, number);
     kb_if(k, kb_lt(k, number, tiles)) {
-        open_tile(g, &following, number);
+        open_tile(g, m, &following, number);
         kb_if(k, following.some) {
             lines_fetch(&following.l, ahead);
         }
@@ -136,7 +137,8 @@ static void take_tiles(struct gen *g, void *of)
     kb *k = g->k;
     struct shared m = { .ticket = ticket_slot(g),
                         .prefix = state_shared(g, 1, "tile_prefix"),
-                        .aggregates = aggregates_new(g, KB_WARP, false, "warp_totals") };
+                        .aggregates = aggregates_new(g, KB_WARP, false, "warp_totals"),
+                        .turn = lines_turn_new(g) };
     const kb_val tiles = kb_cast(k, gen_value(g, VAL_TILES), TY_U32);
     struct direct_vars ahead = { .declared = false };
     LET(word, ticket_take_first(g, m.ticket));
@@ -145,7 +147,7 @@ static void take_tiles(struct gen *g, void *of)
     LET(epoch, kb_cast(k, kb_shr(k, word, 32), TY_U32));
     kb_if(k, kb_lt(k, kb_get(k, ticket), tiles)) {
         struct long_tile t;
-        open_tile(g, &t, kb_get(k, ticket));
+        open_tile(g, &m, &t, kb_get(k, ticket));
         kb_if(k, t.some) {
             lines_fetch(&t.l, &ahead);
         }

@@ -23,6 +23,7 @@ struct team {
     kb_val own;    /* i32: this lane's first place in its first line */
     struct aggregates aggregates, blocks;
     kb_val rank; /* i32: of the block in its cluster */
+    kb_ptr turn;
 };
 
 static int lines_of(const struct gen *g) { return gen_tunable(g, TN_ITEMS); }
@@ -41,6 +42,7 @@ static struct team team_new(struct gen *g, enum width width, bool cuts)
     struct team t = { .width = width, .warps = width == WARP ? 1 : cluster * warps };
     t.number = kb_cast(k, kb_block(k), TY_I64);
     t.own = kb_mul(k, kb_lane(k), vector_of(g));
+    t.turn = lines_turn_new(g);
     if (width == WARP) {
         t.number = kb_add(k, kb_mul(k, t.number, warps), kb_cast(k, kb_warp(k), TY_I64));
         return t;
@@ -139,7 +141,7 @@ static struct lines tile_at(struct gen *g, const struct team *t, const struct st
 {
     kb *k = g->k;
     struct lines l = {
-        .g = g, .segment = s->segment, .n = lines_of(g), .v = vector_of(g), .base = base, .own = t->own
+        .g = g, .segment = s->segment, .n = lines_of(g), .v = vector_of(g), .base = base, .own = t->own, .turn = t->turn
     };
     const kb_val origin = kb_sub(k, s->begin, base);
     l.from = kb_cast(k, kb_max(k, origin, 0), TY_I32);
@@ -260,13 +262,13 @@ static void segment_each(struct gen *g, enum width width)
     }
 }
 
-/* Segments that are no runs of elements are taken element by element.  No block leaves a cluster while others may read
+/* Columns are taken element by element.  No block leaves a cluster while others may read
  * its shared memory. */
 void emit_segscan_block(struct gen *g)
 {
     kb *k = g->k;
     const bool cluster = gen_tunable(g, TN_CLUSTER) > 1;
-    if (!scan_trailing(g->p)) {
+    if (!scan_in_lines(g->p)) {
         emit_scan_block(g);
         return;
     }

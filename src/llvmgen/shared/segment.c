@@ -61,6 +61,56 @@ kb_val segment_offset(struct gen *g, kb_val i)
     return kb_max(k, kb_min(k, x, n), 0);
 }
 
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+kb_val pieces_between(struct gen *g)
+{
+    kb *k = g->k;
+    return kb_mul(k, kb_sub(k, axis_extent(g, 1), 1), axis_extent(g, 2));
+}
+
+struct gaps pieces_from(struct gen *g, kb_val base)
+{
+    kb *k = g->k;
+    kb_val number = base;
+    const kb_val size = axis_extent(g, 2), into = index_along(g, 2, &number);
+    return (struct gaps){ .every = kb_cast(k, kb_min(k, size, SEGMENTS_PIECE_MOST), TY_I32),
+                          .reciprocal = kb_cast(k, gen_value(g, VAL_PIECE), TY_U64),
+                          .size = pieces_between(g),
+                          .skipped = kb_mul(k, number, pieces_between(g)),
+                          .next = kb_cast(k, kb_min(k, kb_sub(k, size, into), SEGMENTS_PIECE_MOST), TY_I32) };
+}
+
+/* Quotient of 0 <= x and the distance of gaps; exact, as the product of both is less than 2^32. */
+static kb_val gaps_within(kb *k, const struct gaps *from, kb_val x)
+{
+    return kb_cast(k, kb_shr(k, kb_mul(k, kb_cast(k, x, TY_U64), from->reciprocal), 32), TY_I32);
+}
+
+struct gaps gaps_at(struct gen *g, const struct gaps *from, kb_val at)
+{
+    kb *k = g->k;
+    struct gaps there = *from;
+    const kb_val behind = kb_sub(k, at, from->next), before = kb_lt(k, behind, 0);
+    const kb_val more = gaps_within(k, from, kb_max(k, behind, 0));
+    const kb_val rest = kb_sub(k, kb_mul(k, kb_add(k, more, 1), from->every), behind);
+    const kb_val begun = kb_select(k, before, kb_imm(k, TY_I32, 0), kb_add(k, more, 1));
+    there.next = kb_select(k, before, kb_neg(k, behind), rest);
+    there.skipped = kb_add(k, from->skipped, kb_mul(k, kb_cast(k, begun, TY_I64), from->size));
+    return there;
+}
+
+kb_val gaps_pass(struct gen *g, struct gaps *from, int distance, int plus)
+{
+    kb *k = g->k;
+    const kb_val whole = gaps_within(k, from, kb_imm(k, TY_I32, distance));
+    const kb_val sure = kb_add(k, kb_mul(k, kb_cast(k, whole, TY_I64), from->size), plus);
+    const kb_val left = kb_sub(k, from->next, kb_sub(k, kb_imm(k, TY_I32, distance), kb_mul(k, whole, from->every)));
+    const kb_val one = kb_le(k, left, 0);
+    from->next = kb_select(k, one, kb_add(k, left, from->every), left);
+    return kb_select(k, one, kb_add(k, sure, from->size), sure);
+}
+
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
 
 /* The kept indices are known; what follows from them. */
@@ -121,6 +171,13 @@ void segment_column(struct gen *g, struct segment *s, kb_val outer, kb_val colum
 
 void segment_enter(struct gen *g, struct segment *s) { g->here = &s->here; }
 
+static kb_val piece_element(struct gen *g, const struct segment *s, kb_val base, kb_val at)
+{
+    kb *k = g->k;
+    const struct gaps from = pieces_from(g, base);
+    return kb_add(k, kb_add(k, s->element, base), kb_add(k, gaps_at(g, &from, at).skipped, kb_cast(k, at, TY_I64)));
+}
+
 void segment_point(struct gen *g, struct point *pt, const struct segment *s, kb_val base, kb_val offset, int plus)
 {
     kb *k = g->k;
@@ -139,7 +196,7 @@ void segment_point(struct gen *g, struct point *pt, const struct segment *s, kb_
     else if (segments_adjacent(g->p))
         point_init(pt, g, kb_add(k, s->element, kb_mul(k, place, space_stride(g))), kb_imm(k, TY_I32, 0), 0);
     else
-        point_init(pt, g, space_linear(g, index), kb_imm(k, TY_I32, 0), 0);
+        point_init(pt, g, piece_element(g, s, base, kb_add(k, offset, plus)), kb_imm(k, TY_I32, 0), 0);
     memcpy(pt->index, index, sizeof index);
 }
 

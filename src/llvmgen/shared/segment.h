@@ -27,6 +27,25 @@ void segment_enter(struct gen *g, struct segment *s);
 /* The point at position base + offset + plus of the segment. */
 void segment_point(struct gen *g, struct point *pt, const struct segment *s, kb_val base, kb_val offset, int plus);
 
+/* Gaps between elements at consecutive positions, every so many of them, as seen from one position.  Distances from
+ * there are below SEGMENTS_PIECE_MOST. */
+struct gaps {
+    kb_val every;      /* i32: positions between two gaps, or SEGMENTS_PIECE_MOST if they are more */
+    kb_val reciprocal; /* u64: 2^32 / every + 1 */
+    kb_val size;       /* i64: elements that a gap has */
+    kb_val skipped;    /* i64: elements of gaps that lie before the position … */
+    kb_val next;       /* i32: … and its distance to the next one; at most `every` */
+};
+/* Where segments consist of pieces: from position `base` of a segment on, gaps since its beginning.  And elements of
+ * others between two pieces, i64. */
+struct gaps pieces_from(struct gen *g, kb_val base);
+kb_val pieces_between(struct gen *g);
+/* As seen from a position that is i32 `at` further. */
+struct gaps gaps_at(struct gen *g, const struct gaps *from, kb_val at);
+/* A known distance further, in few instructions, and without `skipped`: what has to be added to that and to `plus`, i64.
+ */
+kb_val gaps_pass(struct gen *g, struct gaps *from, int distance, int plus);
+
 /* One thread, in a segment that is entered: applies init, treats the empty case and stores the outputs.  The second
  * function is for a segment whose positions are not known; empty: bool. */
 void segment_store(struct gen *g, struct segment *s, kb_tup total);

@@ -16,6 +16,8 @@ struct plan_case;
 static inline bool scan_keeps(const struct problem *p) { return segments_kept(p); } /* an axis is not scanned */
 /* Scanned axes are the last ones: a segment is a run of elements, and segments follow one another. */
 static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
+/* The last axis is scanned: neighbouring positions are neighbours in memory, but for those of different pieces. */
+static inline bool scan_in_lines(const struct problem *p) { return scan_trailing(p) || segments_in_pieces(p); }
 /* scan.pipeline: segments begin anywhere in one sequence of elements, between offsets, at flags, or at equal distances
  * where nothing else depends on the row. */
 bool scan_marked(const struct problem *p);

@@ -13,7 +13,7 @@ static bool takes(const struct problem *p, const char **why)
 {
     struct pairs pairs;
     const struct misfit m[] = {
-        { segreduce_direct_fields(p) > 0 || problem_writes(p, AT_POINT) || problem_writes(p, AT_RESULT),
+        { access_direct_fields(p) > 0 || problem_writes(p, AT_POINT) || problem_writes(p, AT_RESULT),
           "it keeps rows of tables in shared memory, and here elements have values of their own" },
         { !state_commutative(p) || !state_pad(p), "lanes take elements by turns: the operator has to be commutative" },
         { 0 }

@@ -39,7 +39,7 @@ bool segreduce_resident_fits(const struct problem *p, const struct device *d, st
         { !problem_writes(p, AT_RESULT) && !pivots(p),
           "no value per element uses the results, and no operator takes many elements at once" },
         { !segments_trailing(p), "it keeps rows in registers, and here the reduced dimensions are not the last ones" },
-        { !segreduce_direct_fields(p), "no input is read element by element, so there is nothing to keep" },
+        { !access_direct_fields(p), "no input is read element by element, so there is nothing to keep" },
         { !state_commutative(p), "threads take elements of a row by turns, and the operator is ordered" },
         { 0 }
     };

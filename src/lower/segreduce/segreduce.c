@@ -23,7 +23,10 @@ bool segreduce_between_offsets(const struct problem *p, const char **why)
     return p->offsets >= 0;
 }
 
-bool segreduce_runs(const struct problem *p) { return segments_trailing(p) || p->offsets >= 0; }
+bool segreduce_runs(const struct problem *p)
+{
+    return segments_trailing(p) || segments_in_pieces(p) || p->offsets >= 0;
+}
 
 int segreduce_state_words(const struct problem *p)
 {
@@ -33,14 +36,6 @@ int segreduce_state_words(const struct problem *p)
     for (int f = 0; f < fields; f++)
         words += (ty_bytes(type[f]) + 3) / 4;
     return words;
-}
-
-int segreduce_direct_fields(const struct problem *p)
-{
-    int n = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        n += access_input_direct(p, i) ? p->input[i].array.nfields : 0;
-    return n;
 }
 
 int64_t segreduce_staged_bytes(const struct problem *p, int64_t elements, int slack)
@@ -79,6 +74,8 @@ void segreduce_add(struct planner *pl, const struct strategy *row, segreduce_cas
         c->aligned = false;
         return;
     }
+    if (segments_in_pieces(p))
+        aligned = f_and(f_eq(f_mod(segments_piece(p), vector ? vector : c->tunable[TN_VECTOR]), 0), aligned);
     c->code.guard = f_and(guard, aligned);
     if (anywhere || state_determinism(p) != DET_ANY)
         make(pl, row, what, arena_printf(&pl->s->arena, "%s_unaligned", name), guard, false);
@@ -131,6 +128,7 @@ struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, co
     plan_value_arg(k, VAL_SEGMENTS, TY_I64, segments_count(p));
     if (p->offsets < 0)
         plan_value_arg(k, VAL_LENGTH, TY_I64, segments_length(p));
+    plan_piece_arg(k, p);
     return k;
 }
 
@@ -138,7 +136,8 @@ struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, co
 struct prog_kernel *segreduce_team_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
 {
     const struct problem *p = pl->plan->problem;
-    const struct formula positions = segreduce_runs(p) ? access_count(p) : segments_length(p);
+    const bool all = segments_trailing(p) || p->offsets >= 0;
+    const struct formula positions = all ? access_count(p) : segments_length(p);
     const int vector = c->tunable[TN_VECTOR];
     struct prog_kernel *k = segreduce_kernel(pl, c, suffix);
     plan_value_arg(k, VAL_VECTOR_END, TY_I64, vector == 1 ? positions : f_mul(f_div(positions, vector), vector));

@@ -74,7 +74,6 @@ bool segreduce_runs(const struct problem *p);
 bool segreduce_resident_takes(const struct problem *p);
 int64_t segreduce_tile_length(const struct planner *pl); /* up to where segreduce.tile takes segments; 0: not at all */
 int segreduce_state_words(const struct problem *p);      /* registers of one state */
-int segreduce_direct_fields(const struct problem *p);
 /* Bytes of so many elements of every array that is read element by element, and `slack` for each. */
 int64_t segreduce_staged_bytes(const struct problem *p, int64_t elements, int slack);
 /* Elements after which every direct array is at a multiple of 16 bytes again; 0: there is no direct array. */

@@ -6,7 +6,7 @@
  *
  *   segreduce.subwarp   a lane per vector where a warp's loads are packed with segments, else 1, 8 or 32 lanes per
  *                       segment; a lane for each of many segments whose elements are sums of what no element has alone
- *   segreduce.column    where segments are not runs of elements (column.c)
+ *   segreduce.column    columns, and boxes of a middle dimension (column.c)
  *   segreduce.block     several blocks per segment, where there are too few segments to fill the device, else one
  *
  * Vector loads need arrays that begin at a vector boundary; other launches take the scalar cases that follow.  Where
@@ -24,6 +24,7 @@ enum {
     EACH = -4,       /* a lane per segment, however long it is */
     SPLIT = -5,      /* several blocks per segment */
     FEW = 2,
+    PIECE_ITEMS = 8,
     NARROW = 8 /* elements of a vector of 8 and 16 bits */
 };
 /* Segments for each multiprocessor from which on a lane each keeps it busy. */
@@ -54,7 +55,7 @@ static int lanes_of(const struct shape *shape) { return tuned(shape, TN_LANES); 
 
 /* Is the value of an element a sum over a further dimension, of inputs that other elements read, too?  A lane that has
  * several elements of a segment reads once what belongs to the segment; lanes of other segments read the rest with it. */
-static bool sums_shared(const struct problem *p) { return p->sums && segreduce_direct_fields(p) == 0; }
+static bool sums_shared(const struct problem *p) { return p->sums && access_direct_fields(p) == 0; }
 
 /* Do the lanes of a warp read consecutive vectors, whatever the size of a segment?  Then its vector is what a segment
  * is cut into, and cannot be another one where arrays begin anywhere. */
@@ -69,7 +70,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
 {
     if (p->offsets >= 0 && segreduce_state_words(p) > 2)
         plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, NULL);
-    const int fields = segreduce_direct_fields(p), most = fields > 1 ? ITEMS_MAX / 2 : ITEMS_MAX;
+    const int fields = access_direct_fields(p), most = fields > 1 ? ITEMS_MAX / 2 : ITEMS_MAX;
     while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
            c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
         plan_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, NULL);
@@ -81,7 +82,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
 static void leave_registers(const struct problem *p, struct plan_case *c)
 {
     const bool heavy =
-        segreduce_direct_fields(p) > 1 || (segreduce_state_words(p) > 2 && c->tunable[TN_LANES] != SEG_WARP);
+        access_direct_fields(p) > 1 || (segreduce_state_words(p) > 2 && c->tunable[TN_LANES] != SEG_WARP);
     if (p->offsets >= 0)
         plan_set(c, TN_MIN_BLOCKS, segreduce_state_words(p) > 2 ? 2 : 4,
                  "H200 f32 2^26 by 1024, equal and by a power law: 87, 97 us; 2 blocks 96, 110");
@@ -135,6 +136,22 @@ static void variant(struct planner *pl, struct plan_case *c, const struct shape 
         plan_case_tuned(pl, c, name);
 }
 
+static void fit_vector(const struct planner *pl, struct plan_case *c, const struct shape *shape, bool aligned)
+{
+    const struct problem *p = pl->plan->problem;
+    if (!segreduce_runs(p))
+        plan_set(c, TN_VECTOR, 1, "segments are not runs of elements");
+    else if (!aligned && !packed(shape) && state_determinism(p) == DET_ANY)
+        plan_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
+    else if (segments_in_pieces(p) && lanes_of(shape) && lanes_of(shape) < SEG_WARP)
+        plan_set(c, TN_VECTOR, 1, "H200 f32, [4, 1000000, 16] over [d, n]: 87 us; vectors of four 116");
+    if (segments_in_pieces(p) && aligned && pl->plan->device.sm < 90 && segreduce_state_words(p) > 2)
+        plan_set(c, TN_MIN_BLOCKS, 1, "addresses take more registers before sm_90");
+    if (segments_in_pieces(p) && !aligned && c->tunable[TN_VECTOR] == 1)
+        plan_set(c, TN_ITEMS, PIECE_ITEMS,
+                 "H200 f32, [64, 64, 16383], [79102, 77, 22] over [d, n]: 88, 186 us; 4 items 116, 231");
+}
+
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
                                     struct formula guard, bool aligned)
 {
@@ -158,13 +175,10 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     set_stream(p, c, shape);
     if (shape->up_to == EXACTLY) {
         plan_set(c, TN_VECTOR, (int)shape->above, "as many as a segment has");
-        if (segreduce_direct_fields(p) <= 1) /* more of them need the registers */
+        if (access_direct_fields(p) <= 1) /* more of them need the registers */
             plan_set(c, TN_MIN_BLOCKS, 3, "H200 f32 2^26 by 1/2: 134.3/101.9 us, without the bound 137.2/102.8");
     }
-    if (!segreduce_runs(p))
-        plan_set(c, TN_VECTOR, 1, "segments are not runs of elements");
-    else if (!aligned && !packed(shape) && state_determinism(p) == DET_ANY)
-        plan_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
+    fit_vector(pl, c, shape, aligned);
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     fit_registers(p, c);
     leave_registers(p, c);
@@ -291,7 +305,8 @@ void segreduce_add_shapes(struct planner *pl, const struct strategy *row)
             continue;
         const bool last = all || !guard.n;
         segreduce_add(pl, row, shape_case, shape[i], shape[i]->name, 0, guard,
-                      last || shape[i]->up_to == SPLIT || lanes_of(shape[i]) == 1);
+                      last || shape[i]->up_to == SPLIT || lanes_of(shape[i]) == 1 ||
+                          (segments_in_pieces(pl->plan->problem) && lanes_of(shape[i]) == SEG_WARP));
         if (last)
             return;
     }

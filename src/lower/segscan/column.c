@@ -35,7 +35,7 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
         add_case(pl, row, p->offsets < 0 ? "strips" : "", "column", (struct formula){ 0 });
         return;
     }
-    if (scan_trailing(p))
+    if (scan_in_lines(p))
         return;
     add_case(pl, row, "", "column", many(p));
     if (neighbours)

@@ -13,8 +13,8 @@
 bool segscan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
-    const struct misfit m[] = { { !scan_keeps(p) || !scan_trailing(p),
-                                  "it scans rows: some dimension must be kept, and those behind it scanned" },
+    const struct misfit m[] = { { !scan_keeps(p) || !scan_in_lines(p),
+                                  "it scans rows: some dimension must be kept, and the last one scanned" },
                                 segscan_determined(p),
                                 { 0 } };
     return plan_takes(why, m);
@@ -22,7 +22,8 @@ bool segscan_lookback_fits(const struct problem *p, const struct device *d, stru
 
 void segscan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
-    segscan_add_cases(pl, row, "", "long_rows", (struct formula){ 0 }, false);
+    const char *variant = segments_in_pieces(pl->plan->problem) && !plan_pinned(pl) ? "pieces" : "";
+    segscan_add_cases(pl, row, variant, "long_rows", (struct formula){ 0 }, false);
 }
 
 bool segscan_lookback_build(struct planner *pl, struct plan_case *c)

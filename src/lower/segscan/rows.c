@@ -3,7 +3,9 @@
  *
  *   segscan.staged    a block takes as many whole rows as fit its tile
  *   segscan.block     a warp, a block or a cluster of blocks takes a segment of any length, tile by tile; a block
- *                     takes segments that are no runs of elements too, one element at a time
+ *                     takes columns too, one element at a time
+ *
+ * They take segments of pieces as if those followed one another.
  *
  * A tile has (threads or 32) x items x vector elements.  Whole rows begin anywhere, and a tile begins where a vector
  * does; so a tile loses up to a vector less one element where rows are no multiple of a vector.  No strategy here asks
@@ -24,8 +26,8 @@ enum {
     LONG_ROW = 1 << 14,
     CLUSTER_ROW = 1 << 10,
     SHORT_SEGMENT = 1 << 9,
-    STRIDED_LONG = 1 << 13,
-    FILLED = 77 /* percent of a tile */
+    SHORT_PIECES = 1 << 10, /* of segments of pieces; longer ones are better off with a block each */
+    FILLED = 77             /* percent of a tile */
 };
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
@@ -34,8 +36,7 @@ bool segscan_staged_fits(const struct problem *p, const struct device *d, struct
 {
     (void)d, (void)a;
     const struct misfit m[] = {
-        { !scan_keeps(p) || !scan_trailing(p),
-          "it scans rows: some dimension must be kept, and those after it scanned" },
+        { !scan_keeps(p) || !scan_in_lines(p), "it scans rows: some dimension must be kept, and the last one scanned" },
         { scan_operator_reads(p),
           "the operator reads inputs that differ between segments, and tiles hold several of them" },
         { 0 }
@@ -51,7 +52,7 @@ static bool clusters_fit(const struct problem *p, const struct device *d, struct
     else if (state_determinism(p) != DET_ANY)
         *why = "arrays that begin anywhere are not for clusters; the problem asks for determinism";
     else
-        *why = scan_trailing(p) ? NULL : "clusters scan runs of elements; here they lie apart";
+        *why = scan_in_lines(p) ? NULL : "clusters scan along the last dimension";
     return !*why;
 }
 
@@ -94,20 +95,49 @@ static struct formula fitting(const struct problem *p, const struct plan_case *c
     return f_and(f_ge(length, 1), f_le(room, scan_tile_elements(c)));
 }
 
+/* Pieces begin within vectors, so lanes exchange elements in shared memory (lines_pieces.c): then a lane may as well have
+ * all of its positions side by side, which costs operators the least. */
+static void exchange(const struct planner *pl, struct plan_case *c, bool whole)
+{
+    enum { ROOM = 40 << 10, MOST = 16, LIGHT = 4 };
+    const struct problem *p = pl->plan->problem;
+    const bool heavy = whole || scan_items_in_words(p) > LIGHT || pl->plan->device.sm < 90;
+    const int threads = whole && scan_has_totals(p) ? 256 : heavy ? 512 : 768;
+    int n = 1;
+    while (2 * n <= MOST && 2 * n * scan_items_in_words(p) <= HELD_WORDS &&
+           2 * n * c->tunable[TN_THREADS] * access_widest(p) <= ROOM)
+        n *= 2;
+    if (c->overridden[TN_VECTOR] || c->overridden[TN_ITEMS])
+        return;
+    c->tunable[TN_ITEMS] = 1;
+    c->tunable[TN_VECTOR] = n;
+    plan_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS], "registers that most operators need");
+}
+
 void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                        struct formula guard, bool whole)
 {
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
     struct plan_case *c = add_case(pl, row, variant, name, guard);
+    const bool exchanges = segments_in_pieces(p) && state_determinism(p) == DET_ANY;
+    const bool only =
+        exchanges && (whole || state_words(p, NULL) > 2); /* combining, or gaps, cost more than vectors save */
+    if (only)
+        exchange(pl, c, whole);
     if (whole)
         guard = f_and(fitting(p, c), guard);
     c->code.guard = guard;
-    if (!access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
+    if (only || c->tunable[TN_VECTOR] > access_vector_width(p) ||
+        !access_aligned_guard(p, c->tunable[TN_VECTOR], true, &aligned))
         return;
     c->aligned = true;
+    if (segments_in_pieces(p))
+        aligned = f_and(f_eq(f_mod(segments_piece(p), c->tunable[TN_VECTOR]), 0), aligned);
     c->code.guard = f_and(guard, aligned);
-    add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    c = add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
+    if (exchanges)
+        exchange(pl, c, whole);
 }
 
 /* But for rows that leave much of the tile empty. */
@@ -121,7 +151,8 @@ void segscan_staged_plan(struct planner *pl, const struct strategy *row)
         struct plan_case *c = &pl->plan->cases[i];
         const int64_t size = scan_tile_elements(c);
         const struct formula valid = f_mul(f_div(size, length), length);
-        c->code.guard = f_and(f_le(size * FILLED / 100, valid), c->code.guard);
+        const struct formula fills = f_le(size * FILLED / 100, valid);
+        c->code.guard = f_and(segments_in_pieces(p) ? f_le(length, SHORT_PIECES) : fills, c->code.guard);
     }
 }
 
@@ -143,9 +174,12 @@ static bool add_warps(struct planner *pl, const struct strategy *row)
     return asked;
 }
 
-/* Segments that keep seven of eight multiprocessors busy, with so many blocks each. */
+/* Segments that keep seven of eight multiprocessors busy, with so many blocks each; or two blocks on each of them, where
+ * look-back is hardly slower. */
 static struct formula enough(const struct problem *p, int blocks)
 {
+    if (segments_in_pieces(p))
+        return f_le(f_mul(plan_sms(p), 2), scan_segments(p));
     return f_le(f_mul(plan_sms(p), 7), f_mul(scan_segments(p), (int64_t)8 * blocks));
 }
 
@@ -155,11 +189,12 @@ static const struct {
     int above, upto;
     bool few;       /* for no more rows than multiprocessors */
     bool unaligned; /* takes pointers off the vectors' alignment too */
+    bool pieces;    /* also for segments of pieces */
 } shapes[] = {
-    { "tight", "tight_rows", 0, NARROW_ROW, false, false },
-    { "narrow", "narrow_rows", 0, NARROW_ROW, false, true },
-    { "few", "few_rows", SHORT_ROW, LONG_ROW, true, false },
-    { "short", "short_rows", 0, LONG_ROW - 1, false, true },
+    { "tight", "tight_rows", 0, NARROW_ROW, false, false, false },
+    { "narrow", "narrow_rows", 0, NARROW_ROW, false, true, true },
+    { "few", "few_rows", SHORT_ROW, LONG_ROW, true, false, false },
+    { "short", "short_rows", 0, LONG_ROW - 1, false, true, false },
 };
 
 /* Elements of the tiles that a row takes. */
@@ -180,6 +215,8 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const int tight = pl->plan->ncases;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        if (segments_in_pieces(p) && !shapes[i].pieces)
+            continue;
         const int from = pl->plan->ncases;
         struct formula guard = f_le(scan_length(p), shapes[i].upto);
         if (shapes[i].above)
@@ -190,7 +227,8 @@ static void add_shapes(struct planner *pl, const struct strategy *row)
         if (!shapes[i].unaligned)
             plan_keep_first(pl, from);
     }
-    prefer_fuller(p, &pl->plan->cases[tight], &pl->plan->cases[tight + 1]);
+    if (!segments_in_pieces(p))
+        prefer_fuller(p, &pl->plan->cases[tight], &pl->plan->cases[tight + 1]);
 }
 
 /* A pair of blocks per segment where those keep the multiprocessors busy; not for rows that would leave most threads
@@ -210,10 +248,8 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const char *why;
-    if (!scan_trailing(p)) {
-        if (!plan_pinned(pl))
-            scan_add_cases(pl, row, "strided long", "long_segments", f_ge(scan_length(p), STRIDED_LONG), false);
-        scan_add_cases(pl, row, plan_pinned(pl) ? "" : "strided", "segments", (struct formula){ 0 }, false);
+    if (!scan_in_lines(p)) {
+        scan_add_cases(pl, row, "", "segments", (struct formula){ 0 }, false);
         return;
     }
     if (add_warps(pl, row))
@@ -222,7 +258,7 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
         add_shapes(pl, row);
     const bool spreads = !plan_pinned(pl) && scan_spreads(pl);
     segscan_add_cases(pl, row, "", "rows", spreads ? enough(p, 1) : (struct formula){ 0 }, false);
-    if (spreads && clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
+    if (spreads && !segments_in_pieces(p) && clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
         add_pairs(pl, row);
 }
 
@@ -231,9 +267,11 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
 bool segscan_check(struct planner *pl, const struct plan_case *c)
 {
     const int vector = c->tunable[TN_VECTOR];
+    const bool exchanged = segments_in_pieces(pl->plan->problem) && !c->aligned;
+    const int widest = exchanged ? WARP : access_vector_width(pl->plan->problem);
     const struct misfit m[] = { { c->tunable[TN_THREADS] % 32, "threads must be a multiple of 32" },
                                 { scan_degree(c) > ITEMS_MAX, "a thread holds at most 64 elements" },
-                                { vector > access_vector_width(pl->plan->problem) || (vector & (vector - 1)),
+                                { vector > widest || (vector & (vector - 1)),
                                   "the vector must be a power of two, no wider than 16 bytes of the widest array" },
                                 { 0 } };
     return scan_consistent(pl, c, m);
@@ -242,7 +280,9 @@ bool segscan_check(struct planner *pl, const struct plan_case *c)
 struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
 {
     struct prog_kernel *k = scan_kernel(pl, c, "");
-    plan_value_arg(k, VAL_COUNT, TY_I64, segments_elements(pl->plan->problem));
+    const struct problem *p = pl->plan->problem;
+    plan_value_arg(k, VAL_COUNT, TY_I64, segments_elements(p));
+    plan_piece_arg(k, p);
     return k;
 }
 
@@ -280,7 +320,9 @@ static bool check_team(struct planner *pl, const struct plan_case *c)
                                 { cluster & (cluster - 1), "the cluster must be a power of two" },
                                 { lanes && lanes != WARP, "a segment has a warp (lanes 32) or a block (lanes 0)" },
                                 { lanes && cluster > 1, "a warp has no cluster" },
-                                { lanes && !scan_trailing(p), "warps scan runs of elements; here they lie apart" },
+                                { lanes && !scan_in_lines(p), "warps scan along the last dimension" },
+                                { segments_in_pieces(p) && scan_tile_elements(c) * cluster > SEGMENTS_PIECE_MOST,
+                                  "a cluster has at most 65536 elements of segments that lie in pieces" },
                                 { 0 } };
     return scan_consistent(pl, c, m);
 }
@@ -298,5 +340,5 @@ bool segscan_block_build(struct planner *pl, struct plan_case *c)
     k->cluster = cluster;
     struct prog_step *step = plan_launch(pl, c, 0, cluster ? f_mul(teams, cluster) : teams);
     step->nonportable_cluster = cluster > 8;
-    return check_team(pl, c) && (scan_trailing(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c));
+    return check_team(pl, c) && (scan_in_lines(p) ? segscan_check(pl, c) : scan_check_tunables(pl, c));
 }
