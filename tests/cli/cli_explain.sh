@@ -18,7 +18,7 @@ done
 run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28
 exits 0; [ "$(sed -n 2p out)" = 'case large (reduce.gather) takes n=268435456' ] || complain 'the verdict is not first'
 out_has '^predicted 2[34][0-9]\.[0-9]* us, 1\.0[0-9] of the limit, bound by memory'; out_has 'plan 1 launch, 1 pass'; out_has 'reduce.last_block  *it fits'
-out_has '^limit 23[34]\.[0-9]* us: memory 231.* reads 1073741824 bytes, writes 4$'; out_lacks 'segreduce'; out_has '9 more do not apply'
+out_has '^limit 23[34]\.[0-9]* us: memory 231.* reads 1073741824 bytes, writes 4$'; out_lacks 'segreduce'; out_has '10 more do not apply'
 [ "$(wc -l < out)" -le 40 ] || complain 'more than 40 lines'
 awk 'length > 100 { exit 1 }' out || complain 'a line of more than 100 columns'
 out_has 'reduce.gather  *chosen: case .* takes these sizes'; out_has "reduce.block  *not at these sizes: case '[a-z_]*' needs n <= [0-9]* (n = 268435456)"

@@ -391,7 +391,8 @@ const struct ynode *starts_node(const struct builder *b)
     const struct ynode *segments = schema_get(b->root, ST_TOP, "segments"),
                        *flags = segments ? schema_get(segments, ST_SEGMENTS, "flags") : NULL;
     const int input = flags ? input_find(b, flags->text) : -1;
-    if (input >= 0 && b->input[input].array.rank > 1)
+    const struct input *in = input >= 0 ? &b->input[input] : NULL;
+    if (in && (in->written ? in->written : &in->array)->rank > 1)
         return flags;
     return segments ? schema_get(segments, ST_SEGMENTS, "starts") : NULL;
 }

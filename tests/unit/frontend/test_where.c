@@ -42,6 +42,7 @@ static const struct spec_row rows[] = {
     { SUM "segments: {starts: x > 0}\ndirection: reverse\noutputs: {y: 'i32[n]'}\n", "(x[1] > 0)\n" },
     { ROWS2 "segments: {flags: h}\noutputs: {y: 'i32[m, n]'}\n", "map.begins: bool = bool(h)\n" },
     { ROWS "over: [m, n]\nsegments: {starts: x > 0}\noutputs: {y: 'i32[m, n]'}\n", "space [m*n] over m*n segments" },
+    { ROWS2 "over: [m, n]\nsegments: {flags: h}\noutputs: {y: 'i32[m, n]'}\n", "over m*n segments by starts" },
     { ROWS "over: [m, n]\nsegments: {starts: 'x > x[0, -1]'}\noutputs: {y: 'i32[m, n]'}\n",
       "(at(x, (index(m*n) / n), (index(m*n) % n)) > at(x, (index(m*n) / n), ((index(m*n) % n) + i64(-1))))" },
     { "kind: scan\ninputs: {x: 'i32[m, n, k]'}\nover: [n, k]\noutputs: {kept: {type: 'i32[m, n, k]', where: x > 0, "
