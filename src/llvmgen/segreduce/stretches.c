@@ -240,7 +240,9 @@ static void vector_points(const struct run *r, const struct round *in, int i, st
 
 static kb_tup vector_total(const struct run *r, struct point *pt)
 {
-    points_store(pt, r->vector, r->aligned);
+    const int together = segments_in_pieces(r->g->p) && !r->aligned ? 1 : r->vector; /* pieces may end in between */
+    for (int j = 0; j < r->vector; j += together)
+        points_store(&pt[j], together, r->aligned);
     return state_of_points(r->g, pt, 0, r->vector);
 }
 

@@ -269,10 +269,14 @@ bool segscan_check(struct planner *pl, const struct plan_case *c)
     const int vector = c->tunable[TN_VECTOR];
     const bool exchanged = segments_in_pieces(pl->plan->problem) && !c->aligned;
     const int widest = exchanged ? WARP : access_vector_width(pl->plan->problem);
+    /* A warp exchanges rows of one more than its lanes; the rest of shared memory is for aggregates. */
+    const int64_t bytes = (int64_t)scan_tile_elements(c) * access_widest(pl->plan->problem) * (WARP + 1) / WARP;
     const struct misfit m[] = { { c->tunable[TN_THREADS] % 32, "threads must be a multiple of 32" },
                                 { scan_degree(c) > ITEMS_MAX, "a thread holds at most 64 elements" },
                                 { vector > widest || (vector & (vector - 1)),
                                   "the vector must be a power of two, no wider than 16 bytes of the widest array" },
+                                { exchanged && vector > 1 && bytes > pl->plan->device.shared_per_block - (8 << 10),
+                                  "what lanes exchange does not fit shared memory" },
                                 { 0 } };
     return scan_consistent(pl, c, m);
 }
