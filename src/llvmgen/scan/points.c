@@ -452,7 +452,9 @@ kb_val items_have_last(const struct items *h)
     const kb_val left = kb_sub(k, h->segment->length, h->base);
     if (!h->stretch) {
         const kb_val beyond = kb_sub(k, left, kb_cast(k, h->own, TY_I64));
-        return kb_and(k, kb_gt(k, beyond, 0), kb_le(k, beyond, h->n));
+        const kb_val own = kb_and(k, kb_gt(k, beyond, 0), kb_le(k, beyond, h->n));
+        /* A tile that leads has fewer positions than its threads. */
+        return h->ring && scan_leads(h->g->p) ? kb_and(k, own, kb_le(k, left, kb_cast(k, h->valid, TY_I64))) : own;
     }
     const kb_val last = kb_sub(k, h->valid, 1); /* the tile's; the segment's where no more than the tile is left */
     kb_val found = kb_false(k);
