@@ -271,6 +271,8 @@ const struct expr *type_build_widened(const struct scope *sc, struct ast *e, enu
 bool type_widens(enum ty from, enum ty to);
 struct expr *expr_new(struct arena *a, enum expr_kind kind, enum ty type, struct span at);
 struct expr *expr_cast(struct arena *a, const struct expr *e, enum ty to);
+struct expr *expr_binary(struct arena *a, enum binary op, enum ty type, const struct expr *left,
+                         const struct expr *right);
 const struct expr *call_build(const struct scope *sc, struct ast *e, int want);
 int call_peek(const struct scope *sc, struct ast *e);
 /* at(x, …) and at(x, …).field */

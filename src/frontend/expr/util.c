@@ -36,6 +36,17 @@ struct expr *expr_cast(struct arena *a, const struct expr *e, enum ty to)
     return cast;
 }
 
+struct expr *expr_binary(struct arena *a, enum binary op, enum ty type, const struct expr *left,
+                         const struct expr *right)
+{
+    struct expr *e = expr_new(a, EX_BINARY, type, left->at);
+    e->op = op;
+    e->nargs = 2;
+    e->arg[0] = left;
+    e->arg[1] = right;
+    return e;
+}
+
 void expr_walk(const struct expr *e, void (*f)(const struct expr *e, void *user), void *user)
 {
     if (!e)

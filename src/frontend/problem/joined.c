@@ -12,20 +12,10 @@ static struct expr *number_of(struct builder *b, struct prog_dim dim, struct spa
     return e;
 }
 
-static struct expr *binary(struct builder *b, enum binary op, const struct expr *x, const struct expr *y)
-{
-    struct expr *e = expr_new(b->a, EX_BINARY, TY_I64, x->at);
-    e->op = op;
-    e->nargs = 2;
-    e->arg[0] = x;
-    e->arg[1] = y;
-    return e;
-}
-
 /* By an extent, which is at least 1; kernels have the reciprocals of sizes. */
 static struct expr *part(struct builder *b, enum binary op, const struct expr *index, struct prog_dim extent)
 {
-    struct expr *e = binary(b, op, index, number_of(b, extent, index->at));
+    struct expr *e = expr_binary(b->a, op, TY_I64, index, number_of(b, extent, index->at));
     e->which2 = extent.size >= 0;
     b->p->divisors |= extent.size >= 0 ? UINT64_C(1) << extent.size : 0;
     return e;

@@ -11,17 +11,6 @@
  */
 #include "frontend/frontend_impl.h"
 
-static const struct expr *binary(struct builder *b, enum binary op, enum ty type, const struct expr *left,
-                                 const struct expr *right)
-{
-    struct expr *e = expr_new(b->a, EX_BINARY, type, left->at);
-    e->op = op;
-    e->nargs = 2;
-    e->arg[0] = left;
-    e->arg[1] = right;
-    return e;
-}
-
 static const struct expr *number(struct builder *b, int64_t x, struct span at)
 {
     struct expr *e = expr_new(b->a, EX_CONST, TY_I64, at);
@@ -45,7 +34,7 @@ static const struct expr *extent(struct builder *b, int axis, struct span at)
     if (d->size < 0)
         return add;
     const struct expr *size = leaf(b, EX_SIZE, TY_I64, d->size, 0, at);
-    return d->add ? binary(b, BIN_ADD, TY_I64, size, add) : size;
+    return d->add ? expr_binary(b->a, BIN_ADD, TY_I64, size, add) : size;
 }
 
 static struct diag *not_yet(struct builder *b, struct span at, const char *what)
@@ -118,7 +107,7 @@ static const struct expr *at_next(struct builder *b, const struct expr *e, int *
     if (e->kind == EX_LET)
         return at_next(b, b->lets.let[e->which].value, left);
     if (e->kind == EX_INDEX && e->which == axis)
-        return binary(b, BIN_ADD, TY_I64, e, number(b, 1, e->at));
+        return expr_binary(b->a, BIN_ADD, TY_I64, e, number(b, 1, e->at));
     struct expr *copy = arena_new(b->a, struct expr, 1);
     *copy = *e;
     if (e->kind == EX_AT)
@@ -145,12 +134,12 @@ const struct expr *last_build(struct builder *b, struct span at)
         if (!p->space[d].reduced)
             continue;
         const struct expr *end =
-            p->reverse ? number(b, 0, at) : binary(b, BIN_SUB, TY_I64, extent(b, d, at), number(b, 1, at));
-        const struct expr *ends = binary(b, BIN_EQ, TY_BOOL, leaf(b, EX_INDEX, TY_I64, d, 0, at), end);
-        last = last ? binary(b, BIN_LAND, TY_BOOL, last, ends) : ends;
+            p->reverse ? number(b, 0, at) : expr_binary(b->a, BIN_SUB, TY_I64, extent(b, d, at), number(b, 1, at));
+        const struct expr *ends = expr_binary(b->a, BIN_EQ, TY_BOOL, leaf(b, EX_INDEX, TY_I64, d, 0, at), end);
+        last = last ? expr_binary(b->a, BIN_LAND, TY_BOOL, last, ends) : ends;
     }
     if (last && b->starts)
-        last = binary(b, BIN_LOR, TY_BOOL, last, p->reverse ? b->starts : at_next(b, b->starts, &left));
+        last = expr_binary(b->a, BIN_LOR, TY_BOOL, last, p->reverse ? b->starts : at_next(b, b->starts, &left));
     if (left < 0)
         diag_error(b->d, D_LIMIT, b->starts->at, "with its lets written out, this is too long for 'last'");
     return left < 0 ? NULL : last;
@@ -255,7 +244,7 @@ static void start_anew(struct builder *b, struct reduction *r, const struct expr
     op->nfields++;
     op->field_name[n] = "begins";
     op->field[n] = TY_BOOL;
-    op->combine[n] = binary(b, BIN_LOR, TY_BOOL, left, begins);
+    op->combine[n] = expr_binary(b->a, BIN_LOR, TY_BOOL, left, begins);
     op->identity[n] = op->identity[0] ? expr_new(b->a, EX_CONST, TY_BOOL, r->at) : NULL;
     r->init[n] = r->init[0] ? expr_new(b->a, EX_CONST, TY_BOOL, r->at) : NULL;
     op->commutative = op->builtin = false;
@@ -300,12 +289,12 @@ static const struct expr *place_of(struct builder *b, const struct output *out)
     const struct expr *one = number(b, 1, out->at);
     for (int d = 0; out->from_end && d < b->p->rank; d++)
         if (b->p->space[d].reduced)
-            end = end ? binary(b, BIN_MUL, TY_I64, end, extent(b, d, out->at)) : extent(b, d, out->at);
+            end = end ? expr_binary(b->a, BIN_MUL, TY_I64, end, extent(b, d, out->at)) : extent(b, d, out->at);
     if (end && b->p->exclusive)
-        before = binary(b, BIN_ADD, TY_I64, before, one);
+        before = expr_binary(b->a, BIN_ADD, TY_I64, before, one);
     if (end)
-        return binary(b, BIN_SUB, TY_I64, end, before);
-    return b->p->exclusive ? before : binary(b, BIN_SUB, TY_I64, before, one);
+        return expr_binary(b->a, BIN_SUB, TY_I64, end, before);
+    return b->p->exclusive ? before : expr_binary(b->a, BIN_SUB, TY_I64, before, one);
 }
 
 /* A shape in which kept elements lie side by side. */
