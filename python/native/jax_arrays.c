@@ -3,8 +3,9 @@
  *
  * JAX names no stream that it works on now, but one on which it looks for foreign work: work is put there.  An input's
  * __dlpack__(stream) has that stream wait for what computes the input.  The call ends when the work is done: JAX does not
- * know that it reads the inputs, and may give their memory to other programs at once.  jax.numpy.from_dlpack() takes three
- * times as long as the function of jaxlib inside of it, which is called instead where there is one.
+ * know that it reads the inputs, and may give their memory to other programs at once.  __dlpack__() and
+ * jax.numpy.from_dlpack() take several times as long as the functions of jaxlib inside of them, which are called instead
+ * where there are any.
  */
 #include "native.h"
 
@@ -64,6 +65,21 @@ PyObject *jax_device(PyObject *array, ptxgen_stream *stream)
         return NULL;
     *stream = known[i].stream;
     return known[i].device;
+}
+
+PyObject *jax_capsule(PyObject *array, ptxgen_stream stream)
+{
+    static PyObject *convert;
+    PyObject *capsule = NULL;
+
+    if (convert == NULL)
+        convert = find_imported("jaxlib._jax", "buffer_to_dlpack_managed_tensor");
+    PyObject *number = convert ? PyLong_FromVoidPtr(stream) : NULL;
+    if (number)
+        capsule = PyObject_CallFunctionObjArgs(convert, array, number, NULL);
+    Py_XDECREF(number);
+    PyErr_Clear(); /* another jaxlib, or an array on several devices: __dlpack__() says what is wrong */
+    return capsule;
 }
 
 PyObject *jax_array(PyObject *own, size_t element, PyObject *device, ptxgen_stream stream)

@@ -240,6 +240,9 @@ PyObject *function_entry(PyObject *self, PyObject *args);
 /* The device of an array of JAX's, borrowed, and the stream on which JAX looks for foreign work.  NULL without an exception:
  * there is none, or this JAX does not say. */
 PyObject *jax_device(PyObject *array, ptxgen_stream *stream);
+/* A capsule of DLPack, whose memory is ready for the stream's next work; NULL without an exception where __dlpack__() has to
+ * make it. */
+PyObject *jax_capsule(PyObject *array, ptxgen_stream stream);
 /* An array of JAX's that is ready when the stream's work is done; NULL without an exception where from_dlpack() has to make
  * it. */
 PyObject *jax_array(PyObject *own, size_t element, PyObject *device, ptxgen_stream stream);

@@ -350,8 +350,10 @@ bool take(PyObject *object, const struct kind *kind, PyObject *name, ptxgen_stre
 
 bool take_jax(PyObject *object, PyObject *name, ptxgen_stream stream, struct taken *to)
 {
+    PyObject *capsule = jax_capsule(object, stream);
+
     memset(to, 0, offsetof(struct taken, buffer));
-    return take_capsule(dlpack_on_gpu(object, FAMILY_JAX, stream), name, to);
+    return take_capsule(capsule ? capsule : dlpack_on_gpu(object, FAMILY_JAX, stream), name, to);
 }
 
 void release(struct taken *t)

@@ -240,7 +240,7 @@ def jax():
     devices = [Device(), Device()]
 
     class Array(Dlpack):
-        quiet = False
+        quiet, direct = False, 0
 
         def devices(self):
             return {devices[self.quiet]}
@@ -257,5 +257,10 @@ def jax():
         assert device is devices[0]
         return imported(capsule, module.jaxlib, stream)
 
-    module.Array, module.jaxlib = Array, types.SimpleNamespace(dlpack_managed_tensor_to_buffer=to_buffer)
+    def to_capsule(array, stream):
+        array.direct += 1
+        return array.__dlpack__(stream=stream)
+
+    module.Array = Array
+    module.jaxlib = types.SimpleNamespace(dlpack_managed_tensor_to_buffer=to_buffer, buffer_to_dlpack_managed_tensor=to_capsule)
     return module

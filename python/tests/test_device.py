@@ -140,7 +140,7 @@ class Arrays(Case):
                     made = f(array)
                     self.assertEqual([call.stream for call in driver.calls()], [module.stream])
                     self.assertEqual([call.stream for call in driver.calls("cuStreamSynchronize")], [module.stream])
-                    self.assertEqual(array.streams, [module.stream] * 2)
+                    self.assertEqual((array.streams, array.direct), ([module.stream] * 2, 2 if space else 0))
                     self.assertEqual((made.maker, made.ready), (space, module.stream) if space and not wide else (None, module.stream))
             with self.subTest("a device without such a stream"):
                 driver.forget()

@@ -12,9 +12,17 @@
 #include "frontend/expr/expr.h"
 
 /* Limits.  STATE_FIELDS_MAX: of one state, and of the states of all reductions together; also of one structure in
- * memory. PROBLEM_ARGS_MAX: inputs, outputs, params and sizes together, so that kernels have room for arguments of
- * their own. PROBLEM_NAME_MAX: characters of a spec's name, which those of its kernels begin with. */
-enum { STATE_FIELDS_MAX = 16, SPACE_MAX = 3, PROBLEM_ARGS_MAX = 40, LETS_MAX = 256, PROBLEM_NAME_MAX = 64 };
+ * memory.  SPEC_ARGS_MAX: inputs, outputs, params and sizes together, so that kernels have room for arguments of their
+ * own; PROBLEM_ARGS_MAX: with the sizes of joined dimensions.  PROBLEM_NAME_MAX: characters of a spec's name, which those
+ * of its kernels begin with. */
+enum {
+    STATE_FIELDS_MAX = 16,
+    SPACE_MAX = 3,
+    SPEC_ARGS_MAX = 40,
+    PROBLEM_ARGS_MAX = SPEC_ARGS_MAX + PROG_RANK_MAX,
+    LETS_MAX = 256,
+    PROBLEM_NAME_MAX = 64
+};
 /* A let of literals has a value of each type that it is used at. */
 enum { LET_VALUES_MAX = LETS_MAX * TY_COUNT };
 

@@ -226,8 +226,8 @@ static struct ynode *second_outputs(const struct splitting *s, const struct ynod
     return n;
 }
 
-/* A reduce of everything: all dimensions of an output with `where`, which has them all. */
-static struct ynode *all_dimensions(const struct splitting *s, const struct ynode *outputs)
+/* All dimensions of an output with `where`, which has them all in their order; `over` takes only those with names. */
+static struct ynode *all_dimensions(const struct splitting *s, const struct ynode *outputs, bool constants)
 {
     struct ynode *n = arena_new(s->a, struct ynode, 1);
     const char *shape = "";
@@ -240,24 +240,34 @@ static struct ynode *all_dimensions(const struct splitting *s, const struct ynod
     while (*shape && *shape != ']') {
         shape += strspn(shape, "[ ,");
         const size_t length = strcspn(shape, " ,]");
-        if (length && (*shape < '0' || *shape > '9')) /* `over` has names only */
+        if (length && (constants || *shape < '0' || *shape > '9'))
             n->item[n->count++] = scalar_at(s, arena_printf(s->a, "%.*s", (int)length, shape), outputs);
         shape += length + strspn(shape + length, " ");
     }
     return n;
 }
 
+static bool reads_an_input(const struct splitting *s, const struct ynode *outputs)
+{
+    bool reads = false;
+    for (int i = 0; i < outputs->count; i++)
+        reads |= is_kept(outputs->pair[i].value) && reads_itself(s, outputs->pair[i].value);
+    return reads;
+}
+
 static struct ynode *second_stage(const struct splitting *s)
 {
     static const char *const same[] = { "over", "direction", "space", "fuse" };
     const struct ynode *outputs = ynode_get(s->own, "outputs");
-    struct ynode *n = node_mapping(s->a, s->own->at, 7);
+    struct ynode *n = node_mapping(s->a, s->own->at, 8);
     node_put(n, scalar_at(s, "kind", s->own), scalar_at(s, "scan", s->own));
     for (int k = 0; k < 4; k++)
         if (ynode_get(s->own, same[k]))
             node_put(n, scalar_at(s, same[k], s->own), writable(ynode_get(s->own, same[k])));
     if (!is_scan(s) && !ynode_get(s->own, "over"))
-        node_put(n, scalar_at(s, "over", outputs), all_dimensions(s, outputs));
+        node_put(n, scalar_at(s, "over", outputs), all_dimensions(s, outputs, false));
+    if (!ynode_get(s->own, "space") && reads_an_input(s, outputs)) /* whose dimensions may have another order */
+        node_put(n, scalar_at(s, "space", outputs), all_dimensions(s, outputs, true));
     node_put(n, scalar_at(s, "outputs", outputs), second_outputs(s, outputs));
     return n;
 }

@@ -279,8 +279,8 @@ static const struct stages *build(struct stages_builder *sb, const char *default
     add_stages(sb);
     build_outputs(sb);
     loop_build(sb);
-    if (b->ninputs + sb->out->data.narrays && b->ninputs + b->nparams + b->nsizes > PROBLEM_ARGS_MAX)
-        diag_error(b->d, D_LIMIT, b->root->at, "inputs, params and dimensions are more than %d", PROBLEM_ARGS_MAX);
+    if (b->ninputs + sb->out->data.narrays && b->ninputs + b->nparams + b->nsizes > SPEC_ARGS_MAX)
+        diag_error(b->d, D_LIMIT, b->root->at, "inputs, params and dimensions are more than %d", SPEC_ARGS_MAX);
     if (b->d->errors > errors)
         return NULL;
     check_unused(sb);

@@ -70,6 +70,9 @@ static const struct {
     { "inputs: {x: 'f32[m, n]'}\nkind: reduce\noperator: max\noutputs: {y: {type: 'f32[m, n]', where: x > r, value: "
       "x}}\n",
       "problem t_reduce_kept: scan, inclusive, forward, determinism any\nsize m\nsize n\nspace [m, n] over m, n\n" },
+    { "inputs: {x: 'f32[m, n]', y: 'f32[n, m]'}\nkind: scan\noperator: add\nmap: x\noutputs: {z: {type: 'f32[m, n]', "
+      "where: s > 1, value: y}}\n", /* of the second stage's inputs y comes first */
+      "problem t_scan_kept: scan, inclusive, forward, determinism any\nsize n\nsize m\nspace [m, n] over n\n" },
     { "inputs: {x: 'f32[n]', o: 'i32[k]'}\nkind: reduce\noperator: max\nsegments: {offsets: o}\n"
       "outputs: {y: {type: 'f32[n]', where: x > r, value: x}}\n",
       "  initial false\n" },
