@@ -118,8 +118,9 @@ def jax_overheads():
     x, f, theirs = jax.numpy.ones(N), ptxgen.compile(SUM), jax.jit(lambda x: x.sum())
     wait = lambda: jax.block_until_ready(jax.numpy.zeros(1) + 1)
     print(f"          jax {jax.__version__} on {jax.default_backend()}")
-    attempt("overhead", "sum, new, JAX arrays", "ptxgen", lambda: overhead(lambda: f(x), wait))
-    attempt("overhead", "sum, new, JAX arrays", "jax.jit", lambda: overhead(lambda: theirs(x), wait))
+    for library, call in (("ptxgen", f), ("jax.jit", theirs)):
+        attempt("overhead", "sum, new, JAX arrays", library, lambda call=call: overhead(lambda: call(x), wait))
+        attempt("overhead", "the same until it is there", library, lambda call=call: overhead(lambda: call(x).block_until_ready(), wait))
 
 def triton_overheads():
     import torch

@@ -79,7 +79,7 @@ class Program:
         self.shape[out] = shape
 
     def map(self, name, out):
-        a = self.of('rows', 'row', 'cube')
+        a = self.of('rows', 'row', 'cube', 'column')
         shape, step = self.shape[a], self.loops and self.r.random() < 0.3
         b = self.r.choice([x for x in self.shape if set(SHAPES[self.shape[x]]) <= set(SHAPES[shape])])
         p, q = self.r.randrange(1, 9), self.r.randrange(1, 9)
@@ -93,7 +93,7 @@ class Program:
                    lambda v, s, d: [x * p + (v[b][look(i, d)] ^ q) + s * step & MASK for i, x in enumerate(v[a])])
 
     def narrow(self, name, out):
-        a = self.of('rows', 'row', 'cube')
+        a = self.of('rows', 'row', 'cube', 'column')
         self.element[out], p = self.r.choice(list(NARROW)), self.r.randrange(1, 9)
         text, function = NARROW[self.element[out]]
         self.stage(name, out, self.shape[a],

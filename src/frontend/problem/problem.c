@@ -288,8 +288,7 @@ static void check_limits(struct builder *b)
     int arguments = b->ninputs + b->noutputs + b->nparams + b->nsizes, fields = 0;
     if (arguments > SPEC_ARGS_MAX)
         diag_error(b->d, D_LIMIT, ynode_get(b->root, "inputs")->at,
-                   "inputs, outputs, params and dimensions are %d; at most %d are possible", arguments,
-                   SPEC_ARGS_MAX);
+                   "inputs, outputs, params and dimensions are %d; at most %d are possible", arguments, SPEC_ARGS_MAX);
     for (int i = 0; i < b->nreductions; i++)
         fields += b->reduction[i].op ? b->reduction[i].op->nfields : 0;
     if (fields > STATE_FIELDS_MAX)

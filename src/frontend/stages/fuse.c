@@ -8,6 +8,7 @@
  *   map          reads no neighbours; its outputs stay inside, and one stage reads them
  *   reader       reads each of their elements once, in the order in which it is computed; or, where it may take several
  *                passes, reads no more bytes than before in each
+ *   writers      else, a map of the results of a reduction becomes values of that reduction (fuse_value.c)
  *   reductions   of what another stage writes, join that stage (fuse_reduce.c)
  *   proof        the new problem is built from the trees, and compared with both (same.c)
  */
@@ -43,11 +44,9 @@ bool axes_in_order(const int *axis, int rank)
     return true;
 }
 
-static const char *output_obstacle(const struct fusing *f, const struct problem *p, const struct output *o)
+const char *output_obstacle(const struct fusing *f, const struct problem *p, const struct output *o)
 {
     const char *name = o->array.name;
-    if (names_find(&f->whole, name) >= 0)
-        return fuse_because(f, "'A' is used outside of the stages", "", name);
     if (o->array.nfields != 1 || *o->array.field[0].name)
         return fuse_because(f, "'A' has fields", "", name);
     bool all = o->array.rank == p->rank && axes_in_order(o->axis, o->array.rank);
@@ -69,7 +68,9 @@ static const char *map_obstacle(const struct fusing *f, const struct part *map)
     if (p->dynamic)
         return "it reads neighbours";
     for (int i = 0; i < p->noutputs && !why; i++)
-        why = output_obstacle(f, p, &p->output[i]);
+        why = names_find(&f->whole, p->output[i].array.name) >= 0
+                  ? fuse_because(f, "'A' is used outside of the stages", "", p->output[i].array.name)
+                  : output_obstacle(f, p, &p->output[i]);
     for (int i = 0; i < p->ninputs && !why; i++) {
         const struct input *in = &p->input[i];
         if (in->neighbours)
@@ -321,13 +322,15 @@ static void publish(struct stages_builder *sb)
 
 void fuse_maps(struct stages_builder *sb)
 {
-    struct fusing f = { .sb = sb, .whole = { .arena = sb->b->a } };
+    struct fusing f = { .sb = sb, .whole = { .arena = sb->b->a }, .repeated = { .arena = sb->b->a } };
     const struct ynode *outputs = schema_get(sb->b->root, ST_STAGES, "outputs"),
                        *iterate = schema_get(sb->b->root, ST_STAGES, "iterate");
     if (outputs)
         names_collect(&f.whole, outputs);
-    if (iterate)
+    if (iterate) {
         names_collect(&f.whole, iterate);
+        names_collect(&f.repeated, iterate);
+    }
     for (bool more = true; more;) {
         more = false;
         for (int i = 0; i < sb->nparts; i++)
@@ -335,6 +338,11 @@ void fuse_maps(struct stages_builder *sb)
                 sb->part[i].apart = fuse(&f, i);
                 more |= !sb->part[i].apart;
             }
+    }
+    for (int i = 0; i < sb->nparts; i++) {
+        const int writer = is_candidate(&sb->part[i]) ? last_writer(sb, i) : -1;
+        if (writer >= 0 && !fuse_with_writer(&f, i, writer))
+            sb->part[i].apart = NULL;
     }
     join_reductions(&f);
     publish(sb);

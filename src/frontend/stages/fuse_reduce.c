@@ -29,11 +29,10 @@ static bool writes(const struct part *p, const char *array)
     return false;
 }
 
-/* -1: no stage writes what the reduction reads. */
-static int last_writer(const struct stages_builder *sb, int reduction)
+int last_writer(const struct stages_builder *sb, int reader)
 {
-    const struct problem *p = sb->part[reduction].problem;
-    for (int i = reduction; i-- > 0;)
+    const struct problem *p = sb->part[reader].problem;
+    for (int i = reader; i-- > 0;)
         for (int k = 0; sb->part[i].into < 0 && k < p->ninputs; k++)
             if (writes(&sb->part[i], p->input[k].array.name))
                 return i;

@@ -3,6 +3,7 @@
  *
  *   map in its reader         the reader's, where a let has the name and the value of each output of the map
  *   reduction in its writer   the writer's, with the `reductions` and outputs of the reduction
+ *   map in its writer         the writer's, with the outputs of the map, whose values have those of the writer in them
  */
 #include "stages_impl.h"
 
@@ -132,23 +133,28 @@ static bool is_merged(const char *key)
     return false;
 }
 
+/* What of a stage's tree does not change, with each map that goes without saying as long as there is one input. */
+static struct ynode *own_keys(struct arena *a, const struct part *part, const char *but)
+{
+    const struct ynode *own = part->problem->kind == KIND_STENCIL ? part->root : with_map(a, part->root, part->problem);
+    struct ynode *root = node_mapping(a, own->at, own->count + 6);
+    for (int i = 0; i < own->count; i++) {
+        const char *key = own->pair[i].key->text;
+        struct ynode *value = own->pair[i].value;
+        if (!is_merged(key) && strcmp(key, but) != 0)
+            node_put(root, own->pair[i].key,
+                     !strcmp(key, "reductions") || !strcmp(key, "scans") ? with_maps(a, value, part->problem) : value);
+    }
+    return root;
+}
+
 const struct ynode *fused_root(struct stages_builder *sb, const struct part *map, const struct part *reader,
                                const char **clash)
 {
     struct arena *a = sb->b->a;
-    const struct ynode *own =
-        reader->problem->kind == KIND_STENCIL ? reader->root : with_map(a, reader->root, reader->problem);
-    struct ynode *root = node_mapping(a, own->at, own->count + 4), *lets = lets_of_both(a, map, reader, clash);
+    struct ynode *root = own_keys(a, reader, ""), *lets = lets_of_both(a, map, reader, clash);
     if (!lets)
         return NULL;
-    for (int i = 0; i < own->count; i++) {
-        const char *key = own->pair[i].key->text;
-        struct ynode *value = own->pair[i].value;
-        if (!is_merged(key))
-            node_put(root, own->pair[i].key,
-                     !strcmp(key, "reductions") || !strcmp(key, "scans") ? with_maps(a, value, reader->problem)
-                                                                         : value);
-    }
     struct ynode *inputs = inputs_of_both(sb, map, reader);
     node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
     node_put(root, node_scalar(a, "let", lets->at), lets);
@@ -216,5 +222,72 @@ const struct ynode *joined_root(struct stages_builder *sb, const struct part *wr
     put_both(a, root, "let", writer, reduction, NULL);
     put_both(a, root, "params", writer, reduction, NULL);
     put_both(a, root, "assume", writer, reduction, NULL);
+    return root;
+}
+
+/* ---- a map in the reduction whose results it reads ---------------------------------------------------------------- */
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+static bool is_part(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+
+/* What output `number` of the writer is, as text; NULL: another thing than a value. */
+static const char *text_of_output(struct arena *a, const struct part *writer, int number)
+{
+    const struct output *o = &writer->problem->output[number];
+    const struct ynode *output = ynode_get(ynode_get(writer->root, "outputs"), o->array.name);
+    const struct ynode *value = ynode_get(with_value(a, output, &o->array), "value");
+    return value && value->kind == Y_SCALAR ? arena_printf(a, "%s(%s)", ty_name(o->array.field[0].type), value->text)
+                                            : NULL;
+}
+
+/* The text with the values of the writer's outputs in place of their names. */
+static struct ynode *with_results(struct arena *a, const struct ynode *value, const struct part *writer)
+{
+    const char *done = "", *at = value->text;
+    while (*at) {
+        const char *from = at;
+        int number = -1;
+        if (!is_letter(*at))
+            at++;
+        else
+            while (is_part(*at))
+                at++;
+        const bool field = from > value->text && (from[-1] == '.' || is_part(from[-1]));
+        for (int i = 0; !field && i < writer->problem->noutputs; i++)
+            if (strlen(writer->problem->output[i].array.name) == (size_t)(at - from) &&
+                !strncmp(writer->problem->output[i].array.name, from, (size_t)(at - from)))
+                number = i;
+        const char *text = number >= 0 ? text_of_output(a, writer, number) : NULL;
+        done = text ? arena_printf(a, "%s%s", done, text) : arena_printf(a, "%s%.*s", done, (int)(at - from), from);
+    }
+    return node_scalar(a, done, value->at);
+}
+
+const struct ynode *valued_root(struct stages_builder *sb, const struct part *writer, const struct part *map,
+                                const char **clash)
+{
+    struct arena *a = sb->b->a;
+    const struct ynode *outputs = ynode_get(map->root, "outputs");
+    struct ynode *root = own_keys(a, writer, "outputs"), *added = node_mapping(a, outputs->at, outputs->count);
+    *clash = two_values(ynode_get(writer->root, "let"), ynode_get(map->root, "let"));
+    if (*clash)
+        return NULL;
+    for (int i = 0; i < outputs->count; i++) {
+        const struct ynode *output = outputs->pair[i].value;
+        struct ynode *own = node_mapping(a, output->at, output->count);
+        for (int k = 0; k < output->count; k++)
+            node_put(own, output->pair[k].key,
+                     strcmp(output->pair[k].key->text, "value") != 0 ? output->pair[k].value
+                                                                     : with_results(a, output->pair[k].value, writer));
+        node_put(added, outputs->pair[i].key, own);
+    }
+    struct ynode *inputs = inputs_of_both(sb, writer, map);
+    node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
+    node_put(root, node_scalar(a, "outputs", added->at),
+             pairs_of_both(a, ynode_get(writer->root, "outputs"), added, NULL));
+    put_both(a, root, "let", writer, map, NULL);
+    put_both(a, root, "params", writer, map, NULL);
+    put_both(a, root, "assume", writer, map, NULL);
     return root;
 }

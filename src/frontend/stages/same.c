@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* same.c - is a problem that was made of a map and its reader the two of them?
  *
- * And of a reduction that joins its writer: are these two in it?  The expressions of the three problems are compared by what they mean: by the names of arrays, params and dimensions, and
+ * And of a reduction that joins its writer, or of a map of its results: are the two in it?  The expressions of the three problems are compared by what they mean: by the names of arrays, params and dimensions, and
  * through lets.  So a name that means something else in the new problem is found, whatever hides it.
  */
 #include "stages_impl.h"
@@ -10,6 +10,7 @@
 struct twins {
     const struct problem *of, *in, *map; /* map: what `of` reads of it is a let in `in`; NULL: nothing */
     const struct problem *writer;        /* what `of` reads of it is an output in `in`; NULL: nothing */
+    struct twins *results;               /* what `of` reads of that problem is its value in `in`; NULL: nothing */
     int states;                          /* of `in`, before those of `of` */
     int let[LET_VALUES_MAX];             /* 1 + the twin that a let has been compared with */
     int made[STAGE_ARGS_MAX];            /* of each output of the map, 1 + its let */
@@ -72,17 +73,29 @@ static bool made_same(struct twins *t, const struct expr *x, const struct expr *
     return true;
 }
 
+static const char *input_name(const struct twins *t, const struct expr *e) { return t->of->input[e->which].array.name; }
+
+/* The conversion of a value to the type that it has. */
+static const struct expr *unconverted(const struct expr *e)
+{
+    return e->kind == EX_CAST && e->arg[0]->type == e->type ? e->arg[0] : e;
+}
+
 static bool same(struct twins *t, const struct expr *x, const struct expr *y)
 {
     if (!x || !y)
         return x == y;
-    const int made = x->kind == EX_INPUT ? output_number(t->map, t->of->input[x->which].array.name) : -1;
+    const int made = x->kind == EX_INPUT ? output_number(t->map, input_name(t, x)) : -1;
     if (made >= 0)
         return made_same(t, x, y, made);
-    const int written = x->kind == EX_INPUT ? output_number(t->writer, t->of->input[x->which].array.name) : -1;
+    const int written = x->kind == EX_INPUT ? output_number(t->writer, input_name(t, x)) : -1;
     if (written >= 0) /* the outputs of the writer come first */
         return y->kind == EX_OUTPUT && y->which == written && x->type == y->type && x->field == y->field &&
                !x->noffsets;
+    const int result = x->kind == EX_INPUT && t->results ? output_number(t->results->of, input_name(t, x)) : -1;
+    if (result >= 0)
+        return x->type == y->type && !x->noffsets &&
+               same(t->results, t->results->of->output[result].value[0], unconverted(y));
     if (x->kind == EX_LET)
         return let_same(t, x, y);
     if (x->kind != y->kind || x->type != y->type || x->op != y->op || x->field != y->field ||
@@ -168,10 +181,11 @@ static bool segments_same(const struct twins *t)
            (x->flags < 0 || input_same(t, x->flags, y->flags));
 }
 
-static bool reader_same(struct twins *t)
+/* `in` may have `more` outputs after those of `of`. */
+static bool reader_same(struct twins *t, int more)
 {
     const struct problem *x = t->of, *y = t->in;
-    bool is = space_same(t) && segments_same(t) && edges_same(t) && x->noutputs == y->noutputs &&
+    bool is = space_same(t) && segments_same(t) && edges_same(t) && x->noutputs + more == y->noutputs &&
               x->nreductions == y->nreductions && x->nby == y->nby && x->exclusive == y->exclusive &&
               x->reverse == y->reverse && x->determinism == y->determinism;
     for (int i = 0; is && i < x->noutputs; i++)
@@ -183,12 +197,6 @@ static bool reader_same(struct twins *t)
     return is;
 }
 
-/* The conversion of a value to the type that it has. */
-static const struct expr *unconverted(const struct expr *e)
-{
-    return e->kind == EX_CAST && e->arg[0]->type == e->type ? e->arg[0] : e;
-}
-
 bool fusion_is_both(struct arena *a, const struct problem *map, const struct problem *reader,
                     const struct problem *fused)
 {
@@ -197,7 +205,7 @@ bool fusion_is_both(struct arena *a, const struct problem *map, const struct pro
     of_reader->map = map;
     of_map->of = map;
     of_reader->in = of_map->in = fused;
-    if (!reader_same(of_reader) || !edges_same(of_map))
+    if (!reader_same(of_reader, 0) || !edges_same(of_map))
         return false;
     for (int i = 0; i < map->noutputs; i++)
         if (of_reader->made[i] &&
@@ -225,5 +233,21 @@ bool joining_is_both(struct arena *a, const struct problem *writer, const struct
         is = i < writer->nreductions
                  ? reduction_same(of_writer, &writer->reduction[i], &joined->reduction[i])
                  : reduction_same(of_reduction, &reduction->reduction[i - writer->nreductions], &joined->reduction[i]);
+    return is;
+}
+
+bool values_are_both(struct arena *a, const struct problem *writer, const struct problem *map,
+                     const struct problem *both)
+{
+    struct twins *of_writer = arena_new(a, struct twins, 2), *of_map = of_writer + 1;
+    of_writer->of = writer;
+    of_map->of = map;
+    of_writer->in = of_map->in = both;
+    of_map->results = of_writer;
+    bool is = reader_same(of_writer, map->noutputs);
+    for (int i = 0; is && i < map->noutputs; i++) {
+        const struct output *x = &map->output[i], *y = &both->output[writer->noutputs + i];
+        is = array_is(of_map, &x->array, &y->array) && y->role == OUT_SEGMENT && same(of_map, x->value[0], y->value[0]);
+    }
     return is;
 }

@@ -3,8 +3,8 @@
  *
  *   mention.c   the names that a tree of YAML uses
  *   root.c      the tree of a stage, of the user's nodes
- *   fuse.c      maps become part of the stages that read them; fuse_reduce.c: reductions, of those that write;
- *               fuse_root.c: the trees; same.c: the proof
+ *   fuse.c      maps become part of the stages that read them; fuse_value.c: or of a reduction that writes;
+ *               fuse_reduce.c: reductions, of those that write; fuse_root.c: the trees; same.c: the proof
  *   loop.c      iterate: steps, feedback, until
  *   stages.c    the order of the parts, and which array is whose
  *   single.c    a single spec with `until`
@@ -89,7 +89,8 @@ int made_find(const struct stages_builder *sb, const char *name);
 bool stage_add(struct stages_builder *sb, const char *name, const struct ynode *root, const struct problem *p);
 struct fusing {
     struct stages_builder *sb;
-    struct names whole; /* what `outputs` and `iterate` of the whole mention */
+    struct names whole;    /* what `outputs` and `iterate` of the whole mention */
+    struct names repeated; /* what `iterate` mentions */
 };
 /* The text, with A for the array and B for the stage. */
 const char *fuse_because(const struct fusing *f, const char *format, const char *name, const char *array);
@@ -98,6 +99,17 @@ const struct problem *fuse_build(const struct fusing *f, const struct ynode *roo
 int problem_input(const struct problem *p, const char *name); /* -1: none */
 /* Do the dimensions of an array follow the axes of the space, in their order? */
 bool axes_in_order(const int *axis, int rank);
+/* Why an output is not one plain value for each point of the space, in order; NULL: it is. */
+const char *output_obstacle(const struct fusing *f, const struct problem *p, const struct output *o);
+/* The last stage that writes what a stage reads; -1: none does. */
+int last_writer(const struct stages_builder *sb, int reader);
+/* The map `number` becomes values of the reduction `to`; or why not. */
+const char *fuse_with_writer(struct fusing *f, int number, int to);
+/* The tree of the reduction with the values of the map; NULL: both have a let of the name *clash. */
+const struct ynode *valued_root(struct stages_builder *sb, const struct part *writer, const struct part *map,
+                                const char **clash);
+bool values_are_both(struct arena *a, const struct problem *writer, const struct problem *map,
+                     const struct problem *both);
 void join_reductions(struct fusing *f);
 const struct ynode *joined_root(struct stages_builder *sb, const struct part *writer, const struct part *reduction,
                                 const char **clash);

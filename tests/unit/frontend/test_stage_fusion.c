@@ -4,7 +4,9 @@
 #include "support/spec_fixture.h"
 
 #define X      "inputs: {x: 'f32[n]', v: 'f32[n]'}\nstages:\n"
-#define ROWS   "inputs: {x: 'f32[m, n]', c: 'f32[n]', t: 'f32[n, m]'}\nstages:\n"
+#define ROWS   "inputs: {x: 'f32[m, n]', c: 'f32[n]', w: 'f32[m]', t: 'f32[n, m]'}\nstages:\n"
+#define NORM   "  a: {kind: reduce, over: n, map: x, operator: add, outputs: {s: {type: 'i16[m]', value: i16(r + 1)}}}\n"
+#define HALF   "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: f32(s) / w}}}\n"
 #define DOUBLE "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
 #define ADD    "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y + v}}}\n"
 #define SUM    "  b: {kind: reduce, map: y, operator: add, outputs: {s: f32}}\n"
@@ -55,6 +57,37 @@ static const struct row rows[] = {
       "  b: {kind: map, let: {g: y * 3}, outputs: {z: {type: 'f32[n]', value: d + g + k}}}\noutputs: [z]\n",
       "let d: f32 = (x * k)\nlet e: f32 = (d + 1.0)\nlet y: f32 = e\nlet g: f32 = (y * 3.0)" },
     { "assume: {y: {aligned: 16}, x: {aligned: 8}}\n" X DOUBLE ADD "outputs: [z]\n", "# with: a\n" },
+    /* maps of results, in the reduction that has them */
+    { ROWS NORM HALF "outputs: [s, z]\n", "# writes: s z\n# with: b\n" },
+    { ROWS NORM HALF "outputs: [s, z]\n", "output z: f32[m] per segment\n  value = (f32(i16((r + 1.0))) / w)" },
+    { ROWS NORM HALF "  d: {kind: map, outputs: {q: {type: 'f32[m]', value: z * z}}}\noutputs: [q, z]\n",
+      "# writes: s z q\n# with: b d\n" },
+    { ROWS NORM "  d: {kind: map, outputs: {q: {type: 'f32[m, n]', value: x * f32(s)}}}\n" HALF "outputs: [z, q]\n",
+      "# writes: s z\n# with: b\n" },
+    { ROWS NORM "  d: {kind: map, outputs: {q: {type: 'f32[m, n]', value: x * w}}}\n" HALF
+                "outputs: [z, q]\niterate: {steps: 2, feedback: {w: z}}\n",
+      "# apart: b, 'z' is used outside of the stages" },
+    { ROWS NORM HALF "outputs: [z]\niterate: {steps: 2, feedback: {w: z}}\n", "# with: b\n" },
+    { ROWS NORM "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: f32(s) + f32(index(m))}}}\noutputs: [z]\n",
+      "# with: b\n" },
+    { ROWS "  a: {kind: reduce, over: m, map: x, operator: add, outputs: {s: 'f32[n]'}}\n"
+           "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: s + f32(index(n))}}}\noutputs: [z]\n",
+      "# stage b\n" },
+    { ROWS NORM "  b: {kind: map, fuse: false, outputs: {z: {type: 'f32[m]', value: f32(s)}}}\noutputs: [z]\n",
+      "# apart: b, `fuse: false`\n" },
+    { ROWS "  a: {kind: reduce, over: n, map: x, operator: add, fuse: false, outputs: {s: 'f32[m]'}}\n"
+           "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: s + w}}}\noutputs: [z]\n",
+      "# stage b\n" },
+    { ROWS "  a: {kind: reduce, over: n, map: x, operator: add, outputs: {s: 'f32[m]'}}\n"
+           "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: 's + at(s, 0)'}}}\noutputs: [z]\n",
+      "# stage b\n" },
+    { ROWS "  a: {kind: reduce, over: n, inputs: [x], operator: add, outputs: {s: 'f32[m]'}}\n"
+           "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: s + w}}}\noutputs: [z]\n",
+      "output z: f32[m] per segment\n  value = (r + w)" },
+    { "inputs: {x: 'f32[m, n]', r: 'f32[m]'}\nstages:\n"
+      "  a: {kind: reduce, over: n, map: x, operator: add, outputs: {s: 'f32[m]'}}\n"
+      "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: s + r}}}\noutputs: [z]\n",
+      "# stage b\n" },
     /* why not: the map */
     { X DOUBLE ADD "outputs: [y, z]\n", "# apart: a, 'y' is used outside of the stages" },
     { X DOUBLE ADD "outputs: [z]\niterate: {steps: 2, feedback: {x: y}}\n", "# apart: a, 'y' is used outside" },
