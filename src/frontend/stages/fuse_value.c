@@ -36,8 +36,8 @@ static const char *map_obstacle(const struct fusing *f, const struct part *map)
 static bool extent_same(const struct problem *p, int i, const struct problem *q, int k)
 {
     const struct prog_dim *x = &p->space[i].extent, *y = &q->space[k].extent;
-    return x->add == y->add && (x->size < 0 || y->size < 0 ? x->size == y->size
-                                                           : !strcmp(p->size[x->size].name, q->size[y->size].name));
+    return x->add == y->add &&
+           (x->size < 0 || y->size < 0 ? x->size == y->size : !strcmp(p->size[x->size].name, q->size[y->size].name));
 }
 
 /* Are the elements of the map the segments of the reduction? */
@@ -101,7 +101,8 @@ const char *fuse_with_writer(struct fusing *f, int number, int to)
     if (!p)
         return why ? why : "in one stage, there are errors";
     if (!values_are_both(sb->b->a, writer->problem, map->problem, p))
-        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", writer->name, "");
+        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", writer->name,
+                            "");
     writer->root = root;
     writer->problem = p;
     map->into = to;
