@@ -347,7 +347,7 @@ def size_of(shape, dims):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('ptxgen')
-    p.add_argument('--count', type=int, default=60)
+    p.add_argument('--count', type=int, default=300)
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--device', default='cpu')
     a = p.parse_args()
