@@ -10,6 +10,7 @@
     "kind: reduce\ninputs: {" inputs "}\nover: " over "\nmap: '" map "'\noperator: add\noutputs: {y: '" output "'}\n"
 #define SCAN(inputs, map, output)                                                                                      \
     "kind: scan\ninputs: {" inputs "}\nmap: '" map "'\noperator: add\noutputs: {y: '" output "'}\n"
+#define BACKWARDS(inputs, map, output) SCAN(inputs, map, output) "direction: reverse\n"
 
 static const struct {
     const char *spec, *strategy;
@@ -25,6 +26,19 @@ static const struct {
     { SCAN("x: 'i32[n]'", "x - x[-1]", "i32[n]"), "scan.pipeline", { 70001 } },
     { SCAN("x: 'i32[n]'", "x - x[1]", "i32[n]"), "scan.pipeline", { 65536 } },
     { SCAN("x: 'i16[n]', z: 'i32[n]'", "z[-1] * i32(x[1])", "i32[n]"), "scan.pipeline", { 70001 } },
+    { BACKWARDS("x: 'i64[n]'", "x - x[-1] + 3 * x[1]", "i64[n]"), "scan.pipeline", { 70001 } },
+    { BACKWARDS("x: 'i32[n]'", "x - x[-1]", "i32[n]"), "scan.pipeline", { 65536 } },
+    { BACKWARDS("x: 'i16[n]', z: 'i32[n]'", "z[1] * i32(x[-1])", "i32[n]") "mode: exclusive\n",
+      "scan.pipeline",
+      { 65539 } },
+    { BACKWARDS("x: 'i32[n]', f: 'u8[n]'", "x - x[-1]", "i32[n]") "segments: {flags: f}\n",
+      "scan.pipeline",
+      { 65536 } },
+    { "kind: scan\ninputs: {x: 'i32[n]'}\ndirection: reverse\noutputs: {y: {type: 'i32[n]', value: x, where: 'x > "
+      "x[-1] "
+      "or x > x[1]'}}\n",
+      "scan.pipeline",
+      { 65536 } },
     { SCAN("x: 'i16[n]'", "x[-2] + x", "i32[n]"), "scan.lookback", { 20011 } },
 };
 enum { ROWS = sizeof row / sizeof *row };

@@ -246,8 +246,10 @@ static void loaded_point(const struct items *h, struct point *pt, int i)
     items_point(h, pt, i);
     pt->direct = &h->direct[i + h->beside];
     if (items_know_neighbours(h)) {
-        pt->before = i + h->beside;
-        pt->after = h->n - 1 - i + h->beside;
+        const int earlier = i + h->beside, later = h->n - 1 - i + h->beside;
+        pt->before = h->g->p->reverse ? later : earlier;
+        pt->after = h->g->p->reverse ? earlier : later;
+        pt->towards = h->g->p->reverse ? -1 : 1;
     }
     if ((h->counted || (h->ring && scan_ring_keeps(h->g->p))) && h->g->p->rank == 1 && !h->g->p->reverse)
         point_is_near(pt, kb_add(h->g->k, h->base, kb_cast(h->g->k, h->own, TY_I64)), i);

@@ -366,11 +366,13 @@ static kb_val first_place(const struct scan_ring *r, const struct items *h)
     return r->g->p->reverse ? kb_sub(r->g->k, kb_imm(r->g->k, TY_I32, r->tile - h->n), h->own) : h->own;
 }
 
-/* Where position i lies in the stage of any tile; positions outside stand for the last one. */
+/* Where position i (-1 to n) lies in the stage of any tile; positions outside stand for the last one, or, where neighbours
+ * are read and the scan is reversed, for what lies before the tile in memory. */
 static kb_val place(const struct items *h, int i)
 {
     kb *k = h->g->k;
-    const kb_val last = kb_sub(k, h->valid, 1), at = kb_min(k, kb_add(k, h->own, i), last);
+    const kb_val last = kb_sub(k, h->valid, 1), own = kb_add(k, h->own, i);
+    const kb_val at = kb_min(k, own, h->beside && h->g->p->reverse ? h->valid : last);
     return h->g->p->reverse ? kb_sub(k, last, at) : at;
 }
 
@@ -410,10 +412,15 @@ static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool w
         out[i] = kb_get(k, var[i]);
 }
 
-/* What lies beside the thread's positions; after the last one of the array it again. */
+/* What lies beside the thread's positions; forwards, after the last one of the array it again. */
 static void load_beside(struct items *h, kb_ptr from, int slot)
 {
     kb *k = h->g->k;
+    if (h->g->p->reverse) {
+        h->direct[0].v[slot] = kb_load(k, from, place(h, -1));
+        h->direct[h->n + 1].v[slot] = kb_load(k, from, place(h, h->n));
+        return;
+    }
     const kb_val last = kb_sub(k, h->valid, kb_select(k, h->full, kb_imm(k, TY_I32, 0), kb_imm(k, TY_I32, 1)));
     h->direct[0].v[slot] = kb_load(k, from, kb_sub(k, kb_min(k, h->own, h->valid), 1));
     h->direct[h->n + 1].v[slot] = kb_load(k, from, kb_min(k, kb_add(k, h->own, h->n), last));

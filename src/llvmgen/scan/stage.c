@@ -265,7 +265,7 @@ bool items_know_neighbours(const struct items *h)
     bool any = false;
     for (int i = 0; i < p->ninputs; i++)
         any |= p->input[i].neighbours;
-    return any && p->rank == 1 && !h->stretch && !p->reverse;
+    return any && p->rank == 1 && !h->stretch && (!p->reverse || h->ring);
 }
 
 /* What lies beside a warp's positions, before lane 0 and after the others. */

@@ -81,7 +81,8 @@ struct point {
     kb_val near;                         /* see point_is_near(): the same for many points */
     int distance;                        /* see point_is_near(): of this point */
     const struct direct *direct;         /* preloaded values, or NULL: load where used */
-    int before, after;                   /* points of its row beside it whose values are there too */
+    int before, after;                   /* points of its row beside it whose values are there too, … */
+    int towards;                         /* … those after it at higher (1) or lower (-1) places of `direct` */
     const kb_tup *state;                 /* r, s or total in values of outputs, or NULL */
     kb_val segment;                      /* i64 number, for outputs per irregular segment */
     const struct point_outputs *outputs; /* see output.h; NULL: a plain element */

@@ -228,7 +228,7 @@ kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
         const int slot = direct_slot(g->p, e->which, e->field);
         int away;
         if (slot >= 0 && pt->direct && is_loaded(pt, e, &away))
-            return pt->direct[away].v[slot];
+            return pt->direct[away * pt->towards].v[slot];
         return load_general(pt, e);
     }
     case EX_AT: return load_placed(pt, env, e);
@@ -261,6 +261,7 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->segment = (kb_val){ .ir = NULL };
     pt->direct = NULL;
     pt->before = pt->after = 0;
+    pt->towards = 1;
     pt->state = NULL;
     pt->outputs = NULL;
     pt->g = g;

@@ -27,7 +27,7 @@ bool scan_ring_beside(const struct problem *p)
     bool any = false;
     for (int i = 0; i < p->ninputs; i++)
         any |= p->input[i].neighbours && access_input_direct(p, i);
-    return any && p->rank == 1 && !p->reverse;
+    return any && p->rank == 1;
 }
 
 void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
