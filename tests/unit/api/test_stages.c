@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_stages.c - specs with stages through the public API: on the host, as the reference, and on a GPU that records. */
-#include <unistd.h>
-
 #include "ptxgen/stages.h"
 
 #include <math.h>
@@ -397,30 +395,6 @@ Test(stages, the_rim_of_a_stencil_keeps_its_values_until_the_condition_holds)
 }
 
 static const struct fake_call *kernel(int n) { return nth_call("cuLaunchKernel", n); }
-
-/* The code of all stages is made at once, where there are processors for that. */
-Test(stages, the_first_launch_has_all_code_before_a_stage_begins)
-{
-    static float x[4096], w[4096];
-    const int64_t n = 1024;
-    const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ w }, NULL };
-    const bool alone = sysconf(_SC_NPROCESSORS_ONLN) < 2;
-    int loads = 0, late = 0;
-    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
-    memset(fake->kernel, 0, sizeof fake->kernel);
-    cr_assert_eq(ptxgen_jit_string(s, gpu, two, strlen(two), "t", NULL, &loaded), PTXGEN_OK, "%s", message_of(s));
-    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
-    for (int i = 0, launched = 0; i < fake->ncalls; i++) {
-        launched += !strncmp(fake->call[i].name, "cuLaunchKernel", 14);
-        loads += !strcmp(fake->call[i].name, "cuModuleLoadDataEx");
-        late += launched && !strcmp(fake->call[i].name, "cuModuleLoadDataEx");
-    }
-    cr_expect_eq(loads, 3);
-    cr_expect(alone || late == 0, "%d of them after a launch", late);
-    ptxgen_loaded_destroy(loaded);
-    ptxgen_gpu_close(gpu);
-    cr_expect_eq(fake->live, 0);
-}
 
 Test(stages, launches_follow_each_other_and_share_memory)
 {
