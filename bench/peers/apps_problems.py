@@ -206,7 +206,7 @@ PROBLEMS = [
       for n in (512, 1024, 4095, 16383)),
     *(Problem("radix_sort" + bits, given, sizes, small, {}, {"sorted": 0}, SORT, check.sort, per_point(*[4, 8] * steps))
       for bits, given, sizes, small, steps in (
-          ("8", keys, {"b": 1 << 18, "t": 256, "d": 256, "j": 256}, {"b": 5, "t": 32, "d": 256, "j": 32}, 4),
+          ("8", keys, {"b": 1 << 14, "t": 1 << 12, "d": 256}, {"b": 5, "t": 32, "d": 256}, 4),
           ("4", keys_and_digits, {"b": 1 << 14, "t": 1 << 12, "d": 16}, {"b": 5, "t": 32, "d": 16}, 8),
           ("", keys, {"n": 1 << 26}, {"n": 500}, 32))),
     Problem("radix_sort_rows", keys, {"m": 1000, "n": 10000}, {"m": 5, "n": 130}, {}, {"sorted": 0},

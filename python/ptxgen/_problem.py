@@ -73,7 +73,7 @@ class Problem:
             self.steps, feedback = re.fullmatch(r"(\w+) steps ?(.*)", rest).groups()
             self.feedback = dict(pair.split(" <- ") for pair in feedback.split(", ")) if feedback else {}
         elif word == "by":
-            raise UnsupportedError("a reduction by index has no gradient here: a place of a gradient would be read by 'by'")
+            raise UnsupportedError("what is computed by index has no gradient here: a place of a gradient would be read by 'by'")
 
     def segments(self, text):
         if text and "flags" in text and self.kind == "scan":

@@ -206,6 +206,8 @@ bool dist_supported(struct ptxgen_session *s, struct dist_split *sp)
     if (segments >= 0)
         return refuse(s, p->input[segments].at, "segments between %s may cross ranks, which is not supported",
                       p->offsets >= 0 ? "offsets" : "flags", NULL);
+    if (p->key)
+        return refuse(s, p->at, "not yet: a scan with `by` on several ranks", NULL, NULL);
     if (p->ninputs + p->noutputs + p->nparams + p->nsizes + ARGUMENTS_MORE > PROBLEM_ARGS_MAX)
         return refuse(s, p->at, "with what ranks need, '%s' has too many inputs, outputs, params and dimensions",
                       p->name, NULL);

@@ -67,7 +67,7 @@ enum choice explain_choice(const struct explained *x, const struct strategy *row
         if (plan->cases[c].strategy == row)
             return choice_of_cases(x, row, why);
     const char *misfit = NULL; /* only means something where it does not fit */
-    if (!row->fits(strategy_problem(row, plan->problem), &plan->device, &x->s->arena, &misfit)) {
+    if (!strategy_fits(row, strategy_problem(row, plan->problem), &plan->device, &x->s->arena, &misfit)) {
         *why = misfit;
         return CHOICE_UNFIT;
     }

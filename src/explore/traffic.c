@@ -10,6 +10,7 @@
 
 #include "lower/access.h"
 #include "lower/reduce/bins.h"
+#include "lower/scan/scan.h"
 #include "lower/stencil/stencil.h"
 
 #include <float.h>
@@ -269,6 +270,8 @@ static void add_all_placed(const struct view *v, struct traffic *t)
             problem_walk(v->p, v->p->reduction[r].map[f], add_placed, &w);
     for (int d = 0; d < v->p->nby; d++)
         problem_walk(v->p, v->p->by[d], add_placed, &w);
+    if (v->p->key)
+        problem_walk(v->p, v->p->key, add_placed, &w);
     for (int o = 0; o < v->p->noutputs; o++) {
         const struct output *out = &v->p->output[o];
         for (int f = 0; output_moment(out) == AT_POINT && f < out->array.nfields; f++)
@@ -358,7 +361,8 @@ struct traffic traffic_of(const struct problem *p, const int64_t *size, const st
         bool follows = true;
         if (p->nby || (c->mapper && (output_moment(out) == AT_RESULT) != (kernel == c->mapper)))
             continue;
-        if (out->spread) { /* in the order of memory, but for the ends of rows */
+        if (out->spread || (output_is_placed(out) && p->key && scan_bins_staged(p))) {
+            /* in the order of memory, but for the ends of rows, or of bins */
             const double elements = (double)problem_elements(p, &out->array, size);
             t.written += elements * out->array.stride;
             t.l1_cycles += elements / LANES;

@@ -69,7 +69,7 @@ struct walk {
 static bool fits(const struct walk *w, struct arena *a, const char **why)
 {
     const struct problem *p = strategy_problem(w->row, w->p);
-    return p && w->row->fits(p, w->d, a, why);
+    return p && strategy_fits(w->row, p, w->d, a, why);
 }
 
 static bool counting(const struct walk *w) { return w->visit_count != NULL; }

@@ -273,6 +273,8 @@ struct expr *expr_new(struct arena *a, enum expr_kind kind, enum ty type, struct
 struct expr *expr_cast(struct arena *a, const struct expr *e, enum ty to);
 struct expr *expr_binary(struct arena *a, enum binary op, enum ty type, const struct expr *left,
                          const struct expr *right);
+struct expr *expr_leaf(struct arena *a, enum expr_kind kind, enum ty type, int which, int field, struct span at);
+struct expr *expr_choose(struct arena *a, const struct expr *condition, const struct expr *yes, const struct expr *no);
 const struct expr *call_build(const struct scope *sc, struct ast *e, int want);
 int call_peek(const struct scope *sc, struct ast *e);
 /* at(x, …) and at(x, …).field */
@@ -383,6 +385,15 @@ void build_by(struct builder *b);
 void build_indices(struct builder *b);
 bool by_shape(struct builder *b, struct output *out);
 void check_by(struct builder *b);
+/* An index of any integer type, as i64; NULL: reported. */
+const struct expr *bin_index(struct builder *b, const struct ynode *node);
+/* Scans with `by` (scan_bins.c): is it one; how many bins there are, where the spec says so; its index; the shape of an
+ * output with a total of each bin (false: reported); and what is asked of it, once all values are known. */
+bool scans_bins(const struct builder *b);
+void build_bins(struct builder *b);
+void build_scan_bin(struct builder *b);
+bool bin_totals_shape(struct builder *b, struct output *out);
+void check_scan_bins(struct builder *b);
 /* After the values of outputs: conditions become scans, and operators start anew with segments. */
 void build_where(struct builder *b);
 /* Outputs at computed places (placed.c): is this one, and its places, where sc is that of its values. */
@@ -426,6 +437,8 @@ void warn_unused_lets(struct builder *b, const struct let_table *t);
 bool parse_array(struct builder *b, const struct ynode *node, const char *name, bool is_output, struct prog_array *out);
 /* When e is a structure as a whole (an array of structures, a state): its fields of these names, as trees. */
 bool structure_fields(const struct scope *sc, struct ast *e, int nfields, const char *const *names, struct ast **out);
+/* A dimension by itself; one that no array has is a new size.  False: reported. */
+bool parse_dimension(struct builder *b, const struct ynode *scalar, struct prog_dim *out);
 enum ty parse_type_name(struct builder *b, const struct ynode *scalar);
 int size_find(const struct builder *b, const char *name);
 int input_find(const struct builder *b, const char *name);

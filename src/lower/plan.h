@@ -239,6 +239,9 @@ struct strategy {
 };
 /* What its cases compute: the problem, or for those with tables of bins its form as a reduction; NULL: another kind. */
 const struct problem *strategy_problem(const struct strategy *row, const struct problem *p);
+/* Does the strategy serve this form?  Otherwise *why says why not. */
+bool strategy_fits(const struct strategy *row, const struct problem *p, const struct device *d, struct arena *a,
+                   const char **why);
 int strategy_count(void);
 const struct strategy *strategy_row(int i);
 const struct strategy *strategy_by_name(const char *name);

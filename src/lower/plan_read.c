@@ -243,7 +243,7 @@ static const struct strategy *case_strategy(struct reader *r, const struct ynode
         wrong(r, ynode_get(y, "strategy"), "no such strategy for this kind of problem");
         return NULL;
     }
-    if (!row->fits(p, &r->pl.plan->device, &r->s->arena, &why)) {
+    if (!strategy_fits(row, p, &r->pl.plan->device, &r->s->arena, &why)) {
         wrong(r, ynode_get(y, "strategy"), arena_printf(&r->s->arena, "%s does not fit: %s", row->name, why));
         return NULL;
     }

@@ -47,6 +47,13 @@ const struct problem *strategy_problem(const struct strategy *row, const struct 
     return row->kind == p->kind ? p : row->tunables & WITH_BINS ? p->binned : NULL;
 }
 
+bool strategy_fits(const struct strategy *row, const struct problem *p, const struct device *d, struct arena *a,
+                   const char **why)
+{
+    *why = "it scans all elements of a segment together; here each bin is scanned by itself";
+    return (!p->key || row->tunables & WITH_BINS) && row->fits(p, d, a, why);
+}
+
 static void plan_row(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -75,7 +82,7 @@ static bool fits(const struct planner *pl, const struct strategy *row, const cha
         *why = "it is for another kind of problem";
         return false;
     }
-    return row->fits(p, &pl->plan->device, &pl->s->arena, why);
+    return strategy_fits(row, p, &pl->plan->device, &pl->s->arena, why);
 }
 
 static bool unknown(struct diags *d, const char *name, struct span at)

@@ -168,6 +168,7 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
     }
     for (int d = 0; d < p->nby; d++)
         count(&c, p->by[d]);
+    count(&c, p->key);
     for (int o = 0; o < p->noutputs; o++) {
         for (int f = 0; output_moment(&p->output[o]) != AT_TOTAL && f < p->output[o].array.nfields; f++)
             count(&c, p->output[o].value[f]);

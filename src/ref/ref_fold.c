@@ -17,7 +17,7 @@
 
 enum { ANY_ORDER = 1024, THREADS = 32768, CHAINED_TILE = 2048 };
 
-/* in_turn: one after the other, as the elements of a bin that one word is for. */
+/* in_turn: one after the other, as the elements of a bin that one word is for, or that has one in each tile. */
 static double depth_factor(int64_t n, bool chained, bool in_turn)
 {
     double count = fmax((double)n, 2);
@@ -30,7 +30,7 @@ void fold_begin(struct ref_fold *f, struct ref *r, int reduction, int64_t n, boo
 {
     f->r = r;
     f->reduction = &r->p->reduction[reduction];
-    f->combine_factor = depth_factor(n, chained, r->p->nby > 0);
+    f->combine_factor = depth_factor(n, chained, r->p->nby > 0 || r->p->key);
     f->running = chained || !r->tracked;
     f->top = 0;
     f->begun = f->reduction->init[0] != NULL;

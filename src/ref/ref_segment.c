@@ -182,6 +182,84 @@ static const char *scan_segment(struct walk *w, struct ref_fold *fold)
     return NULL;
 }
 
+/* ---- by a computed index ---- */
+
+/* The element at this position of the segment, in the order of the scan. */
+static void go_to(struct ref *r, int64_t position)
+{
+    for (int d = r->p->rank - 1; d >= 0; d--) {
+        if (r->p->space[d].reduced) {
+            const int64_t i = position % r->extent[d];
+            r->at[d] = r->p->reverse ? r->extent[d] - 1 - i : i;
+            position /= r->extent[d];
+        }
+    }
+    ref_next_element(r);
+}
+
+/* Scan n elements of one bin. */
+static const char *scan_bin(struct ref *r, struct ref_fold *fold, const int64_t *position, int64_t n)
+{
+    const char *message = NULL;
+    for (int i = 0; i < r->p->nreductions; i++) {
+        fold_begin(&fold[i], r, i, n, true);
+    }
+    for (int64_t e = 0; e < n && !message; e++) {
+        go_to(r, position[e]);
+        message = scan_element(r, fold, n);
+        ref_write_outputs(r, AT_POINT);
+    }
+    return message;
+}
+
+static const char *bin_totals(struct walk *w, struct ref_fold *fold, int64_t bin)
+{
+    struct ref *r = w->r;
+    for (int i = 0; i < r->p->nreductions; i++) {
+        if (!fold_value(&fold[i], &r->total[i]) && problem_writes(r->p, AT_TOTAL)) {
+            return empty_message(r, i);
+        }
+    }
+    walk_start(w);
+    r->segment = bin;
+    ref_write_outputs(r, AT_TOTAL);
+    return NULL;
+}
+
+/* Bin after bin, each in the order of its elements; elements of none one by one. */
+static const char *scan_bins(struct walk *w, struct ref_fold *fold)
+{
+    struct ref *r = w->r;
+    const int64_t n = walk_start(w), bins = ref_dim(r, &r->p->keys);
+    int64_t *bin = arena_new(r->scratch, int64_t, n + 1), *order = arena_new(r->scratch, int64_t, n + 1),
+            *end = arena_new(r->scratch, int64_t, bins + 2), first = 0;
+    const char *message = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        go_to(r, i);
+        const struct num x = ref_eval(r, r->p->key);
+        for (int o = 0; o < r->p->noutputs; o++) {
+            r->unsure[o] |= x.err > 0;
+        }
+        bin[i] = x.v.i >= 0 && x.v.i < bins ? x.v.i : bins;
+        end[bin[i] + 1]++;
+    }
+    for (int64_t b = 0; b <= bins; b++) {
+        end[b + 1] += end[b];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        order[end[bin[i]]++] = i;
+    }
+    for (int64_t b = 0; b < bins && !message; b++) {
+        message = scan_bin(r, fold, &order[first], end[b] - first);
+        message = message ? message : bin_totals(w, fold, b);
+        first = end[b];
+    }
+    for (int64_t i = first; i < n && !message; i++) {
+        message = scan_bin(r, fold, &order[i], 1);
+    }
+    return message;
+}
+
 static const char *irregular_segments(struct ref *r, const char *(*segment)(struct walk *, struct ref_fold *),
                                       struct ref_fold *fold)
 {
@@ -221,4 +299,4 @@ static const char *each_segment(struct ref *r, const char *(*segment)(struct wal
 }
 
 const char *ref_reduce(struct ref *r) { return r->p->nby ? ref_bins(r) : each_segment(r, reduce_segment); }
-const char *ref_scan(struct ref *r) { return each_segment(r, scan_segment); }
+const char *ref_scan(struct ref *r) { return each_segment(r, r->p->key ? scan_bins : scan_segment); }

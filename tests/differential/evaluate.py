@@ -11,14 +11,7 @@ from expr import Literal, SpecError, converted, parse, type_of
 from fold import fold, prefixes
 from operators import prepare
 from place import Place, Repeated, Run
-
-
-class Refused(Exception):
-    """A launch with this data is an error."""
-
-
-class Undecided(Exception):
-    """Where segments begin is not known."""
+from segments import Refused, Undecided, binned, bins_place, in_rows, is_placed, per_element, segments_of, split
 
 
 class Keep:
@@ -74,88 +67,6 @@ def default_map(run, entry):
         raise SpecError('a map is needed')
     t = run.arrays[names[0]].type
     return {**entry, 'map': {f: f'{names[0]}.{f}' for f, _ in t} if isinstance(t, tuple) else names[0]}
-
-
-def segments_of(run, over):
-    """(remaining dimensions, a list of points per segment)."""
-    rest = [d for d in run.dims if d not in over]
-    place, segments = Place(run, run.dims), Place(run, rest)
-    numbers = [0] * place.count
-    for d in rest:
-        extent = run.extent[d]
-        numbers = [n * extent + c for n, c in zip(numbers, place.positions(d))]
-    points = [[] for _ in range(segments.count)]
-    for p, n in enumerate(numbers):
-        points[n].append(p)
-    return rest, points
-
-
-def offset_segments(run, name):
-    """Points of segments between offsets."""
-    offsets, n = run.data[name], run.extent[run.dims[0]]
-    if any(a > b for a, b in zip(offsets, offsets[1:])) or any(o < 0 or o > n for o in offsets):
-        raise Refused('offsets')
-    return [list(range(a, b)) for a, b in zip(offsets, offsets[1:])]
-
-
-def flag_segments(flags, order):
-    points, current = [], []
-    for p in order:
-        f = flags[p]
-        if f is UNKNOWN:
-            raise Undecided
-        if f and current:
-            points.append(current)
-            current = []
-        current.append(p)
-    return points + [current] if current else points
-
-
-def bins(run, over):
-    """Points of bins, row-major in the new dimensions and then those that remain."""
-    place, indices = Place(run, run.dims), run.spec['by'] if isinstance(run.spec['by'], list) else [run.spec['by']]
-    extents = next(iter(run.outputs.values())).extents(run.sizes)
-    columns = [place.values_of(parse(text))[0] for text in indices]
-    columns += [place.positions(d) for d in run.dims if d not in over]
-    points = [[] for _ in range(math.prod(extents))]
-    for p, at in enumerate(zip(*columns)):
-        if UNKNOWN in at or any(i.__class__ is not int for i in at):
-            raise Undecided
-        if all(0 <= i < n for i, n in zip(at, extents)):
-            number = 0
-            for i, n in zip(at, extents):
-                number = number * n + i
-            points[number].append(p)
-    return points
-
-
-def split(run, over):
-    """(dimensions of an output per segment or None, points of each)."""
-    given = run.spec.get('segments')
-    if 'by' in run.spec:
-        return None, bins(run, over)
-    if not given:
-        return segments_of(run, over)
-    if 'offsets' in given:
-        return None, offset_segments(run, given['offsets'])
-    if not in_rows(run):
-        return None, flag_segments(run.data[given['flags']], range(run.extent[run.dims[0]]))
-    rows = segments_of(run, over)[1]
-    begins = starts(run, rows)
-    return None, [segment for row in rows for segment in flag_segments(begins, row)]
-
-
-def in_rows(run):
-    """Do segments begin inside each row?"""
-    given = run.spec.get('segments', {})
-    return 'starts' in given or ('flags' in given and len(run.dims) > 1)
-
-
-def starts(run, rows):
-    """Where segments begin by an expression or flags; the first element of a row always does."""
-    first, given, place = {row[0] for row in rows if row}, run.spec['segments'], Place(run, run.dims)
-    begins = place.values_of(parse(given['flags']))[0] if 'flags' in given else place.values_as(parse(given['starts']), 'bool')
-    return [p in first or begins for p, begins in enumerate(begins)]
 
 
 # ---- outputs -----------------------------------------------------------------------------------
@@ -219,11 +130,6 @@ def arrange(run, output, dims, values, sizes):
 
 
 # ---- computed places ---------------------------------------------------------------------------
-def is_placed(run, output):
-    said = run.spec['outputs'][output.name]
-    return isinstance(said, dict) and 'at' in said
-
-
 def settle(run, output, place, values):
     """Values of all points, KEEP for those that write nothing, where the output has them."""
     return scatter(run, output, place, values) if is_placed(run, output) else \
@@ -361,12 +267,6 @@ def one_place(place, rest):
     return place if rest is not None else SegmentScope(place.run, [])
 
 
-def per_element(run, output):
-    if is_placed(run, output):
-        return True
-    return 'by' not in run.spec and set(output.keys) == set(run.dims) and all(add == 0 or not n for n, add in output.shape)
-
-
 # ---- scans -------------------------------------------------------------------------------------
 def scan_segment(operator, values, start, i, exclusive):
     """(a value per element, total)."""
@@ -382,11 +282,11 @@ def scan_segment(operator, values, start, i, exclusive):
     return inclusive, total
 
 
-def scan_results(run, place, segments, points, entry):
+def scan_results(run, place, segments, points, owners, entry):
     operator, values, start = prepare(place, segments, default_map(run, entry), run.spec.get('init'))
     running, totals = [KEEP] * place.count, []
     backwards, exclusive = run.spec.get('direction') == 'reverse', run.spec.get('mode') == 'exclusive'
-    for i, segment in enumerate(points):
+    for i, segment in zip(owners, points):
         order = segment[::-1] if backwards else segment
         each, total = scan_segment(operator, [values[p] for p in order], start, i, exclusive)
         totals.append(total)
@@ -397,10 +297,14 @@ def scan_results(run, place, segments, points, entry):
 
 def scan(run):
     over = listed(run.spec.get('over', run.dims[-1]))
-    rest, points = split(run, over)
-    segments = Place(run, rest if rest is not None else [], count=len(points))
+    if 'by' in run.spec:
+        rest, points, owners = binned(run, over)
+        segments = Place(run, rest)
+    else:
+        rest, points = split(run, over)
+        owners, segments = range(len(points)), Place(run, rest if rest is not None else [], count=len(points))
     several = entries(run.spec, 'scans') if 'scans' in run.spec or 'operator' in run.spec else {}
-    found = {n: scan_results(run, Place(run, run.dims), one_place(segments, rest), points, e) for n, e in several.items()}
+    found = {n: scan_results(run, Place(run, run.dims), one_place(segments, rest), points, owners, e) for n, e in several.items()}
     outputs = {}
     for name, output in run.outputs.items():
         said = run.spec['outputs'][name]
@@ -412,6 +316,8 @@ def scan(run):
             outputs[name] = counts if rows is None else arrange(run, output, rows, counts, run.sizes)
         elif per_element(run, output):
             outputs[name] = scan_elements(run, output, found, points)
+        elif 'by' in run.spec:
+            outputs[name] = bin_totals(run, output, found, rest)
         else:
             outputs[name] = scan_totals(run, output, found, segments, rest)
     return outputs
@@ -464,6 +370,15 @@ def scan_elements(run, output, found, points):
 
 def fill(running):
     return [UNKNOWN if v is KEEP else v for v in running]
+
+
+def bin_totals(run, output, found, rest):
+    """From bins within segments to the output's own order."""
+    extents, at = output.extents(run.sizes), bins_place(output, rest)
+    count, inner, bins = math.prod(extents), math.prod(extents[at + 1:]), extents[at]
+    kept = {n: (running, totals[:count], op) for n, (running, totals, op) in found.items()}
+    values = scan_totals(run, output, kept, Place(run, [], count=count), None)
+    return [values[(i // (bins * inner) * inner + i % inner) * bins + i // inner % bins] for i in range(count)]
 
 
 def scan_totals(run, output, found, segments, rest):

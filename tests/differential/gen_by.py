@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gen_by.py - random reductions by computed indices."""
+"""gen_by.py - random reductions and scans by computed indices."""
 from arith import INTS
 
 OPERATORS = ['add', 'add', 'add', 'mul', 'min', 'max', 'and', 'or', 'xor']
@@ -19,6 +19,20 @@ class By:
         self.spec['by'] = indices[0] if len(indices) == 1 and self.chance(0.7) else indices
         for _ in range(r.choice([1, 1, 2, 3])):
             self.per_segment(found, [], fixed, 'r', bins + rest)
+
+    def scan_by(self, names, found, rest, fixed):
+        """Values per element, totals of bins, or both; `bins` where nothing else says how many there are."""
+        r, bins = self.random, self.random.choice(['k', 'k', '7', '300'])
+        shape = rest.copy()
+        shape.insert(r.randrange(len(rest) + 1), bins)
+        self.spec['by'] = self.index(names) if self.chance(0.9) else [self.index(names)]
+        kind = r.choice(['elements', 'totals', 'both'])
+        if kind != 'totals':
+            self.scan_outputs(found, names, rest, fixed, 'bins')
+        if kind != 'elements':  # perhaps the name is taken
+            self.per_segment(found, [], fixed, 'total', shape)
+        if kind != 'totals' or self.chance(0.2):
+            self.spec['bins'] = bins
 
     def index(self, names):
         """Of any integer type; most of them lie within some bins."""

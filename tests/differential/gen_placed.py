@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gen_placed.py - outputs at computed places (at, combine, initial) in random specs of all kinds."""
+"""gen_placed.py - outputs at computed places (at, combine, initial) and of some elements (where, from, count) in random specs."""
 from arith import INTS, int_range, is_float
 from spec import Array
 
@@ -86,3 +86,28 @@ class Placed:
         entry['combine'] = r.choice(['min', 'max'] if is_float(t) else ['and', 'or', 'xor'] if t == 'bool' else
                                     ['add', 'mul', 'min', 'max', 'and', 'or', 'xor'])
         entry['initial'] = r.choice(['true', 'false'] if t == 'bool' else ['0', '1', '3'])
+
+
+class Kept:
+    """A part of SpecMaker.  Where `results` is set, conditions use results, also those of reductions, and such a spec becomes one of
+    two stages."""
+
+    def kept(self, found, names, rest, segments):
+        """Outputs of some elements, and how many they are."""
+        r, here, at = self.random, names.copy(), names.copy()
+        scan, given = self.spec['kind'] == 'scan', self.spec.get('segments', {})
+        for n, one in found.items():
+            here.add(n or ('s' if scan else 'r'), one.state)
+        for scope in (here, at) if scan and not {'flags', 'offsets'} & {*given} else ():
+            scope.add('last', 'bool')
+        at = here if self.results else at
+        where = self.make.expression('bool', at, 2)
+        for i in range(r.choice([1, 1, 2, 3])):
+            self.value_output(f'kept{i}', here, list(self.dims))
+            entry = self.spec['outputs'][f'kept{i}']
+            entry['where'] = where if self.chance(0.6) else self.make.expression('bool', at, 2)
+            if self.chance(0.3):
+                entry['from'] = r.choice(['end', 'end', 'start'])
+        if self.chance(0.6):
+            shape = [] if segments and segments != 'starts' else self.shuffled(rest)
+            self.spec['outputs']['count'] = {'type': self.typed(r.choice(['i64', 'i32']), shape), 'count': 'kept0'}

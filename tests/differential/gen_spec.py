@@ -3,9 +3,8 @@
 from arith import INTS
 from gen_expr import is_literal
 from gen_by import By
-from gen_kept import Kept
 from gen_parts import BOUNDARIES, DIMS, Parts
-from gen_placed import Placed
+from gen_placed import Kept, Placed
 from spec import Array, iteration_space, joined, named, spelled, tables
 
 
@@ -106,17 +105,20 @@ class SpecMaker(By, Kept, Placed, Parts):
         for n, a in self.arrays().items():
             if set(a.keys) <= set(rest if not segments and not self.apart else []) and n not in self.skip:
                 uniform.add(n, a.type)
-        keeps = not self.apart and (self.results or (segments in (None, 'starts') and self.chance(0.4)))
+        by = not segments and not self.apart and not self.results and len(rest) < 3 and self.chance(0.2)
+        keeps = not by and not self.apart and (self.results or (segments in (None, 'starts') and self.chance(0.4)))
         found = {}
         if not keeps or self.results or segments or self.chance(0.5):
             found = self.several(names, 1 if self.chance(0.85) else 2, 'scans', uniform)
         if segments == 'starts' and 'segments' not in self.spec:
             self.spec['segments'] = {'starts': self.make.expression('bool', names, 2)}
-        if not self.init(found, self.spec.get('mode') == 'exclusive' or segments == 'offsets'):
+        if not self.init(found, by or self.spec.get('mode') == 'exclusive' or segments == 'offsets'):
             return None
+        if by:
+            self.scan_by(names, found, rest, fixed)
         if keeps:
             self.kept(found, names, rest, segments)
-        if found and not (keeps and self.chance(0.5)):
+        if found and not by and not (keeps and self.chance(0.5)):
             self.scan_outputs(found, names, rest, fixed, segments)
         if neighbours:
             self.boundary()
@@ -132,7 +134,7 @@ class SpecMaker(By, Kept, Placed, Parts):
                 self.spec['outputs'][n or f'out{i}'] = self.typed(r.choice(one.defaults), self.shuffled(self.dims))
             else:
                 self.value_output(f'out{i}', here, self.shuffled(self.dims), n or 's', one.state)
-        if segments not in ('flags', 'starts') and self.chance(0.3):
+        if segments not in ('flags', 'starts', 'bins') and self.chance(0.3):
             if not (segments is None and any(not f.identity for f in found.values()) and self.chance(0.5)):
                 self.per_segment(found, rest if not segments else [], fixed, 'total',
                                  ['k-1'] if segments else self.shuffled(rest))

@@ -114,6 +114,7 @@ def dimension_names(spec):
     for group in ('inputs', 'outputs'):
         for name, entry in spec[group].items():
             names += [d for d, _ in Array(name, entry).shape if d and d not in names]
+    names += [d for d, _ in [parse_dimension(spec['bins'])] if d] if 'bins' in spec else []
     return list(dict.fromkeys(names))
 
 

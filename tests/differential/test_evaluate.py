@@ -206,6 +206,13 @@ class Specs(unittest.TestCase):
         self.assertEqual(evaluate(spec, {'m': 2, 'n': 3}, {}, data),
                          {'before': [15, 13, 10, 21, 16, 10], 'row_sum': [16, 25]})
 
+    def test_scan_by(self):
+        spec = {'kind': 'scan', 'inputs': {'key': 'i32[m, n]', 'x': 'i32[m, n]'}, 'by': 'key', 'map': 'x', 'operator': 'add',
+                'mode': 'exclusive', 'init': '10', 'outputs': {'before': 'i32[m, n]', 'all': {'type': 'i32[2, m]', 'value': 'total'}}}
+        data = {'key': [0, 1, 0, 1, 5, 1], 'x': [1, 2, 3, 4, 5, 6]}
+        self.assertEqual(evaluate(spec, {'m': 2, 'n': 3}, {}, data),
+                         {'before': [10, 10, 11, 10, 10, 14], 'all': [14, 10, 12, 20]})
+
     def test_offsets(self):
         spec = {'kind': 'scan', 'inputs': {'x': 'i32[n]', 'off': 'i32[k]'}, 'operator': 'add',
                 'segments': {'offsets': 'off'}, 'outputs': {'s': 'i32[n]', 't': {'type': 'i32[k-1]', 'value': 'total'}}}

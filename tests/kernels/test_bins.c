@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_bins.c - reductions by computed indices on the host executor against the oracle, for keys that are spread evenly,
+/* test_bins.c - reductions and scans by computed indices on the host executor against the oracle, for keys that are spread evenly,
  * of which a few are most, that are all the same, and that lie out of range; launch after launch on the same tables. */
 #include <criterion/criterion.h>
 
@@ -119,5 +119,119 @@ Test(bins, threads_of_columns)
     for (int i = 0; i < COLUMN_SPECS; i++) {
         check_columns(i, "1");
         check_columns(i, "4");
+    }
+}
+
+/* ---- scans ------------------------------------------------------------------------------------------------------- */
+
+#define SCAN_IN "kind: scan\ninputs: {key: 'i32[n]', x: '%s[n]'}\nby: key\n"
+#define OWN(combine)                                                                                                   \
+    "map: {p: x | 1, q: x + 1}\noperator: {state: {p: u32, q: u32}, identity: {p: 1, q: 0}, combine: " combine "}\n"
+#define RECURRENCE OWN("{p: a.p * b.p, q: a.q * b.p + b.q}")
+
+static const struct {
+    const char *name, *type, *rest;
+} scan_specs[] = {
+    { "ranks", "u8", "map: 1\noperator: add\nmode: exclusive\noutputs: {y: 'i32[n]', all: 'i32[k]'}\n" },
+    { "numbers in i64", "u8",
+      "map: 3\noperator: add\naccumulator: i64\ninit: 5\noutputs: {y: 'i64[n]', all: 'i64[k]'}\n" },
+    { "counts alone", "u8", "map: 1\noperator: add\noutputs: {all: 'i32[k]'}\n" },
+    { "sums", "f32", "map: x\noperator: add\nbins: k\noutputs: {y: 'f32[n]'}\n" },
+    { "a recurrence", "u32",
+      RECURRENCE "outputs: {y: {type: 'u32[n]', value: s.q}, z: {type: 'u32[k]', value: total.q}}\n" },
+    { "a recurrence before each, from the right", "u32",
+      RECURRENCE
+      "mode: exclusive\ndirection: reverse\ninit: {p: 3, q: 4}\nbins: k\noutputs: {y: {type: 'u32[n]', value: "
+      "s.q + s.p}}\n" },
+    { "extremes, and NaN in every other bin", "f32",
+      "let: {v: \"if key % 2 == 0 then x - x + (x - x) / (x - x) else x\"}\nmode: exclusive\n"
+      "scans: {lo: {map: v, operator: min}, hi: {map: v, operator: max}}\n"
+      "outputs: {lo: 'f32[n]', hi: 'f32[n]', all: {type: 'f32[k]', value: lo.total}}\n" },
+    { "the least so far, NaN among them", "f64",
+      "let: {v: \"if key % 3 == 0 then (x - x) / (x - x) else x\"}\nmap: v\noperator: min\nbins: k\noutputs: {y: "
+      "'f64[n]'}\n" },
+    { "the first of each key, and its neighbour", "i16",
+      "map: x - x[-1]\noperator: first\nbins: k\noutputs: {y: 'i16[n]', z: {type: 'i64[n]', value: index(n) + "
+      "i64(s)}}\n" },
+    { "sorted", "u32",
+      "map: 1\noperator: add\nmode: exclusive\nbins: k\n"
+      "outputs: {y: {type: 'u32[k, 4096]', at: [key, s], value: x}, z: {type: 'i64[k, 4096]', at: [key, s], value: "
+      "index(n)}}\n" },
+    { "sorted from the end, elements of no bin elsewhere", "u8",
+      "map: 1\noperator: add\ninit: 7\ndirection: reverse\nlet: {some: key >= 0 and key < i32(k)}\n"
+      "outputs: {y: {type: 'i32[k, 4096]', at: [if some then key else 0 - 1, s - 8], value: i32(x)}, z: {type: "
+      "'i32[n]', at: "
+      "index(n), value: s}, all: 'i32[k]'}\n" },
+};
+enum { SCAN_SPECS = sizeof scan_specs / sizeof *scan_specs };
+
+static void check_scans(const char *threads, const char *items)
+{
+    for (int i = 0; i < SCAN_SPECS; i++) {
+        char text[1024];
+        const char *set[] = { "threads", threads, "items", items, NULL, NULL };
+        struct harness h;
+        const int head = snprintf(text, sizeof text, SCAN_IN, scan_specs[i].type);
+        snprintf(text + head, sizeof text - (size_t)head, "%s", scan_specs[i].rest);
+        cr_assert(harness_open(&h, "t", text, i % 2 ? "sm_90" : "sm_75", set), "%s: %s", scan_specs[i].name, h.text);
+        for (int round = 0; round < 5 * KEYS; round++)
+            keyed_launch(&h, scan_specs[i].name, round);
+        harness_close(&h);
+    }
+}
+
+Test(bins, scans_by_a_warp) { check_scans("32", "3"); }
+Test(bins, scans_by_warps) { check_scans("64", "8"); }
+Test(bins, scans_by_many_warps) { check_scans("256", "1"); }
+
+/* Rows, columns, a middle dimension, and all of them; bins more than threads, and one. */
+static const struct {
+    const char *name, *text;
+    int64_t size[4];
+} scan_shapes[] = {
+    { "rows", "inputs: {key: 'u8[b, t]'}\nby: key\noutputs: {y: 'i32[b, t]', all: 'i32[b, 256]'}\n", { 3, 517 } },
+    { "columns",
+      "inputs: {key: 'u8[t, b]'}\nby: key\nover: t\noutputs: {y: 'i32[t, b]', all: 'i32[k, b]'}\n",
+      { 300, 5, 7 } },
+    { "the middle",
+      "inputs: {key: 'i8[a, t, b]'}\nby: key\nover: t\noutputs: {y: 'i32[a, t, b]', all: 'i32[a, 100, b]'}\n",
+      { 2, 131, 3 } },
+    { "all",
+      "inputs: {key: 'i8[a, b]', c: 'i8[b]'}\nby: key + c\nover: [a, b]\noutputs: {y: 'i32[a, b]', all: 'i32[100]'}\n",
+      { 33, 17 } },
+    { "ends",
+      "inputs: {key: 'i8[t, b, n]'}\nby: key\nover: [t, n]\noutputs: {y: 'i32[t, b, n]', all: 'i32[b, 5]'}\n",
+      { 9, 4, 21 } },
+    { "no bins", "inputs: {key: 'i8[b, t]'}\nby: key\noutputs: {y: 'i32[b, t]', all: 'i32[b, k]'}\n", { 2, 400, 0 } },
+    { "no bins to sort by",
+      "inputs: {key: 'i8[b, t]'}\nby: key\nbins: k\noutputs: {y: {type: 'i32[b, t]', at: [index(b), index(t)], value: "
+      "s}}\n",
+      { 2, 400, 0 } },
+    { "one bin", "inputs: {key: 'i8[b, t]'}\nby: key * 0\nbins: 1\noutputs: {y: 'i32[b, t]'}\n", { 2, 400 } },
+    { "rows by batches",
+      "inputs: {key: 'i8[a, c, b, t]'}\nby: key\nbins: 40\noutputs: {y: 'i32[a, c, b, t]'}\n",
+      { 2, 3, 2, 77 } },
+    { "transposed",
+      "inputs: {key: 'i8[t, b]', x: 'u8[b, t]'}\nspace: [b, t]\nby: key + i8(x) * 0\nbins: 40\noutputs: {y: 'i32[t, "
+      "b]'}\n",
+      { 90, 5 } },
+};
+
+Test(bins, scans_of_shapes)
+{
+    static const char *const modes[] = { "seed:%d,race,uninit,guard", "seed:%d,weak", "seed:%d,stale,late" };
+    const char *set[] = { "threads", "64", "items", "4", NULL, NULL };
+    for (size_t i = 0; i < sizeof scan_shapes / sizeof *scan_shapes; i++) {
+        char text[512], mode[32];
+        struct harness h;
+        snprintf(text, sizeof text, "kind: scan\nmap: 1\noperator: add\n%s%s", i % 2 ? "mode: exclusive\n" : "",
+                 scan_shapes[i].text);
+        cr_assert(harness_open(&h, "t", text, i % 2 ? "sm_90" : "sm_75", set), "%s: %s", scan_shapes[i].name, h.text);
+        for (int round = 0; round < 6; round++) {
+            snprintf(mode, sizeof mode, modes[round % 3], round);
+            harness_data_at(&h, scan_shapes[i].size, (uint64_t)round, round % 3, round % 2);
+            cr_expect(harness_check(&h, mode), "%s, --simt=%s: %s", scan_shapes[i].name, mode, h.text);
+        }
+        harness_close(&h);
     }
 }

@@ -151,5 +151,5 @@ APPS = {
     'radix_sort_rows': ({'m': 5, 'n': 130}, {'key': keys(17, 5, 130)}, {}, radix_sort_rows, 0),
     'radix_sort4': ({'b': 5, 't': 90, 'd': 16}, {'key': keys(19, 5, 90), 'value': list(range(16))}, {}, radix_sort4, 0),
     # twelve bits, so that keys and digits are equal
-    'radix_sort8': ({'b': 6, 't': 40, 'd': 256, 'j': 40}, {'key': keys(18, 6, 40, 12)}, {}, radix_sort8, 0),
+    'radix_sort8': ({'b': 6, 't': 40, 'd': 256}, {'key': keys(18, 6, 40, 12)}, {}, radix_sort8, 0),
 }

@@ -72,6 +72,10 @@
 #define SCAN_PIECES                                                                                                    \
     SPEC("scan", "x: 'u32[m, 3, n]', y: 'u32[m, 3, n]'", "map: {p: x | 1, q: y}\n" STATE("") "over: [m, n]",           \
          "p: {type: 'u32[m, 3, n]', value: s.p}, q: {type: 'u32[m, 3, n]', value: s.q}")
+#define SCAN_BINS SPEC("scan", MATRIX, RECURRENCE "by: x % 41", Y_ROWS ", t: {type: 'u32[m, 41]', value: total.q}")
+#define SORT_BINS                                                                                                      \
+    SPEC("scan", MATRIX, "map: 1\noperator: add\nmode: exclusive\nby: x % 41\nbins: 40",                               \
+         "y: {type: 'u32[m, 40, 1000]', at: [index(m), x % 41, s], value: x}")
 #define SUMS_BEFORE SPEC("scan", MATRIX, "mode: exclusive\noperator: add", "y: 'u32[m, n]', t: 'u32[m]'")
 /* Columns whose totals are always combined in the same way. */
 #define SUM_COLUMNS_RUN SPEC("scan", "x: 'f32[m, n]'", "over: m\noperator: add\ndeterminism: run", "y: 'f32[m, n]'")

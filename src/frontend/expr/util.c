@@ -47,6 +47,24 @@ struct expr *expr_binary(struct arena *a, enum binary op, enum ty type, const st
     return e;
 }
 
+struct expr *expr_leaf(struct arena *a, enum expr_kind kind, enum ty type, int which, int field, struct span at)
+{
+    struct expr *e = expr_new(a, kind, type, at);
+    e->which = which;
+    e->field = field;
+    return e;
+}
+
+struct expr *expr_choose(struct arena *a, const struct expr *condition, const struct expr *yes, const struct expr *no)
+{
+    struct expr *e = expr_new(a, EX_IF, yes->type, yes->at);
+    e->nargs = 3;
+    e->arg[0] = condition;
+    e->arg[1] = yes;
+    e->arg[2] = no;
+    return e;
+}
+
 void expr_walk(const struct expr *e, void (*f)(const struct expr *e, void *user), void *user)
 {
     if (!e)

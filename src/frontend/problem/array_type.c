@@ -214,6 +214,15 @@ static bool structure(struct builder *b, const struct ynode *type, struct prog_a
     return good;
 }
 
+bool parse_dimension(struct builder *b, const struct ynode *scalar, struct prog_dim *out)
+{
+    struct cursor c = { scalar, 0 };
+    if (!take_dim(b, &c, false, out))
+        return false;
+    skip_space(&c);
+    return c.at >= c.node->length || bad_dim(b, &c, c.at, c.node->length, "the dimension ends before this");
+}
+
 bool parse_array(struct builder *b, const struct ynode *node, const char *name, bool is_output, struct prog_array *out)
 {
     *out = (struct prog_array){ .name = name };

@@ -4,7 +4,7 @@
 #include "frontend/frontend_impl.h"
 
 /* An index, of any integer type, as i64: what a u64 has beyond becomes negative, and is out of range either way. */
-static const struct expr *bin_index(struct builder *b, const struct ynode *node)
+const struct expr *bin_index(struct builder *b, const struct ynode *node)
 {
     const struct scope sc = {
         .b = b, .place = "a by", .state = -1, .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM

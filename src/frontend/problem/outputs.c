@@ -70,6 +70,8 @@ static bool shape_role(struct builder *b, struct output *out)
         some_reduced |= has && reduced;
     }
     out->role = all ? OUT_ELEMENT : OUT_SEGMENT;
+    if (!all && scans_bins(b))
+        return bin_totals_shape(b, out);
     if (known && (all || (kept && !some_reduced && p->offsets < 0)))
         return true;
     if (!b->incomplete)

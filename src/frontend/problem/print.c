@@ -124,15 +124,21 @@ static void print_space(const struct problem *p, struct str *out)
     str_addc(out, '\n');
 }
 
+static void print_index(const struct problem *p, struct prog_dim bins, const struct expr *e, struct str *out)
+{
+    str_add(out, "by [");
+    print_dim(p, bins, out);
+    str_add(out, "] ");
+    expr_print(p, NULL, e, out);
+    str_addc(out, '\n');
+}
+
 static void print_by(const struct problem *p, struct str *out)
 {
-    for (int d = 0; d < p->nby; d++) {
-        str_add(out, "by [");
-        print_dim(p, p->bin[d], out);
-        str_add(out, "] ");
-        expr_print(p, NULL, p->by[d], out);
-        str_addc(out, '\n');
-    }
+    for (int d = 0; d < p->nby; d++)
+        print_index(p, p->bin[d], p->by[d], out);
+    if (p->key)
+        print_index(p, p->keys, p->key, out);
 }
 
 static void print_fields(const struct problem *p, const struct op *op, const char *what,
@@ -201,7 +207,7 @@ static void print_outputs(const struct problem *p, struct str *out)
         str_add(out, "output ");
         print_array(p, problem_array(p, p->ninputs + i), out);
         const bool total = p->kind == KIND_SCAN && output_moment(o) == AT_TOTAL;
-        str_printf(out, " per %s\n", total ? "scan" : one_per[o->role]);
+        str_printf(out, " per %s\n", !total ? one_per[o->role] : p->key ? "scan and bin" : "scan");
         if (o->place) {
             str_add(out, "  where ");
             expr_print(p, NULL, o->where, out);

@@ -252,6 +252,7 @@ static void build_combining(struct builder *b)
 static void build_parts(struct builder *b)
 {
     build_output_arrays(b);
+    build_bins(b);
     build_space(b);
     build_segments(b);
     build_params(b);
@@ -264,6 +265,7 @@ static void build_parts(struct builder *b)
     build_lets(b);
     build_starts(b);
     build_indices(b);
+    build_scan_bin(b);
     if (!b->p->nby)
         build_output_types(b);
     build_boundary(b);
@@ -274,6 +276,7 @@ static void build_parts(struct builder *b)
         build_output_values(b, AT_POINT);
     check_by(b);
     build_output_values(b, AT_TOTAL);
+    check_scan_bins(b);
     build_where(b);
     build_placed(b);
     build_iterate(b);

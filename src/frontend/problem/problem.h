@@ -204,6 +204,11 @@ struct problem {
     const struct problem *binned;
     /* scan */
     bool exclusive, reverse;
+    /* by a computed index: i64, the *bin* of an element, and how many bins there are.  Each bin is scanned by itself; an
+     * element whose index is out of range is a bin of its own.  Totals are of bins: they have the kept dimensions and,
+     * with axis -1, that of the bins.  NULL: all elements of a segment are scanned together. */
+    const struct expr *key;
+    struct prog_dim keys;
     /* stencil */
     bool iterated;
     int64_t steps;   /* constant steps, or */

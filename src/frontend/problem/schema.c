@@ -81,6 +81,8 @@ static void check_pair(struct diags *d, enum schema_table table, const struct yp
             diag_hint(d, m, "several scans are called scans");
         else if (!strcmp(row->key, "scans"))
             diag_hint(d, m, "several results are called reductions");
+        else if (way_out(table_names[table], row->key))
+            diag_hint(d, m, "%s", way_out(table_names[table], row->key));
     }
     if (!allows(row, pair->value)) {
         struct diag *m =

@@ -18,22 +18,13 @@ static const struct expr *number(struct builder *b, int64_t x, struct span at)
     return e;
 }
 
-static const struct expr *leaf(struct builder *b, enum expr_kind kind, enum ty type, int which, int field,
-                               struct span at)
-{
-    struct expr *e = expr_new(b->a, kind, type, at);
-    e->which = which;
-    e->field = field;
-    return e;
-}
-
 static const struct expr *extent(struct builder *b, int axis, struct span at)
 {
     const struct prog_dim *d = &b->p->space[axis].extent;
     const struct expr *add = number(b, d->add, at);
     if (d->size < 0)
         return add;
-    const struct expr *size = leaf(b, EX_SIZE, TY_I64, d->size, 0, at);
+    const struct expr *size = expr_leaf(b->a, EX_SIZE, TY_I64, d->size, 0, at);
     return d->add ? expr_binary(b->a, BIN_ADD, TY_I64, size, add) : size;
 }
 
@@ -135,7 +126,7 @@ const struct expr *last_build(struct builder *b, struct span at)
             continue;
         const struct expr *end =
             p->reverse ? number(b, 0, at) : expr_binary(b->a, BIN_SUB, TY_I64, extent(b, d, at), number(b, 1, at));
-        const struct expr *ends = expr_binary(b->a, BIN_EQ, TY_BOOL, leaf(b, EX_INDEX, TY_I64, d, 0, at), end);
+        const struct expr *ends = expr_binary(b->a, BIN_EQ, TY_BOOL, expr_leaf(b->a, EX_INDEX, TY_I64, d, 0, at), end);
         last = last ? expr_binary(b->a, BIN_LAND, TY_BOOL, last, ends) : ends;
     }
     if (last && b->starts)
@@ -143,17 +134,6 @@ const struct expr *last_build(struct builder *b, struct span at)
     if (left < 0)
         diag_error(b->d, D_LIMIT, b->starts->at, "with its lets written out, this is too long for 'last'");
     return left < 0 ? NULL : last;
-}
-
-static const struct expr *choose(struct builder *b, const struct expr *condition, const struct expr *yes,
-                                 const struct expr *no)
-{
-    struct expr *e = expr_new(b->a, EX_IF, yes->type, yes->at);
-    e->nargs = 3;
-    e->arg[0] = condition;
-    e->arg[1] = yes;
-    e->arg[2] = no;
-    return e;
 }
 
 static void count(const struct expr *e, void *left)
@@ -192,7 +172,7 @@ static bool begin_with_init(struct builder *b, struct reduction *r, const struct
         if (!r->init[f] || !r->map[f] || !op->combine[f])
             return true; /* none, or reported */
     for (int f = 0; f < op->nfields; f++)
-        map[f] = choose(b, begins, with_states(b, op, op->combine[f], r->init, r->map, &left), r->map[f]);
+        map[f] = expr_choose(b->a, begins, with_states(b, op, op->combine[f], r->init, r->map, &left), r->map[f]);
     memcpy(r->map, map, sizeof *map * (size_t)op->nfields);
     return left >= 0;
 }
@@ -203,7 +183,7 @@ static const struct expr *before_none(struct builder *b, const struct expr *e, c
     const struct reduction *r = e->kind == EX_STATE ? &b->reduction[e->which] : NULL;
     const struct expr *none = r ? (r->init[0] ? r->init : r->op->identity)[e->field] : NULL;
     if (r)
-        return none ? choose(b, begins, none, e) : e;
+        return none ? expr_choose(b->a, begins, none, e) : e;
     struct expr *copy = arena_new(b->a, struct expr, 1);
     *copy = *e;
     for (int i = 0; i < e->nargs; i++)
@@ -235,10 +215,12 @@ static void start_anew(struct builder *b, struct reduction *r, const struct expr
                    "with its lets and the map written out, this is too long for an init of segments by 'starts'");
     struct op *op = arena_new(b->a, struct op, 1);
     *op = *r->op;
-    const struct expr *left = leaf(b, EX_LEFT, TY_BOOL, 0, n, r->at), *begins = leaf(b, EX_RIGHT, TY_BOOL, 0, n, r->at);
+    const struct expr *left = expr_leaf(b->a, EX_LEFT, TY_BOOL, 0, n, r->at),
+                      *begins = expr_leaf(b->a, EX_RIGHT, TY_BOOL, 0, n, r->at);
     for (int f = 0; f < n; f++) {
         if (op->combine[f])
-            op->combine[f] = choose(b, begins, leaf(b, EX_RIGHT, op->field[f], 0, f, r->at), op->combine[f]);
+            op->combine[f] =
+                expr_choose(b->a, begins, expr_leaf(b->a, EX_RIGHT, op->field[f], 0, f, r->at), op->combine[f]);
         op->pad[f] = NULL;
     }
     op->nfields++;
@@ -285,7 +267,7 @@ static int counter_of(struct builder *b, const struct expr *where)
 /* Where the element goes along the scanned axes. */
 static const struct expr *place_of(struct builder *b, const struct output *out)
 {
-    const struct expr *before = leaf(b, EX_STATE, TY_I64, out->counter, 0, out->at), *end = NULL;
+    const struct expr *before = expr_leaf(b->a, EX_STATE, TY_I64, out->counter, 0, out->at), *end = NULL;
     const struct expr *one = number(b, 1, out->at);
     for (int d = 0; out->from_end && d < b->p->rank; d++)
         if (b->p->space[d].reduced)
@@ -361,7 +343,7 @@ static void build_count(struct builder *b, struct output *out, const struct ynod
         diag_error(b->d, D_BAD_WHERE, out->at,
                    "there is one count per scan: it has the dimensions that are not scanned");
     else if (b->output[of].place)
-        out->value[0] = leaf(b, EX_TOTAL, TY_I64, b->output[of].counter, 0, out->at);
+        out->value[0] = expr_leaf(b->a, EX_TOTAL, TY_I64, b->output[of].counter, 0, out->at);
     if (out->value[0] && t == TY_I32)
         out->value[0] = expr_cast(b->a, out->value[0], t);
 }

@@ -194,6 +194,9 @@ static bool reader_same(struct twins *t, int more)
         is = reduction_same(t, &x->reduction[i], &y->reduction[i]);
     for (int i = 0; is && i < x->nby; i++)
         is = same(t, x->by[i], y->by[i]);
+    if (is && (x->key || y->key))
+        is = x->key && y->key && size_same(t, x->keys.size, y->keys.size) && x->keys.add == y->keys.add &&
+             same(t, x->key, y->key);
     return is;
 }
 

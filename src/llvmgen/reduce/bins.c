@@ -152,24 +152,6 @@ static void update_hot(struct bins *b, kb_val bin, kb_val inside, kb_tup x)
 
 /* ---- elements ---------------------------------------------------------------------------------------------------- */
 
-/* Index d of the point, i64 or narrower, and whether it is one: there are less than 2^31 bins, so 32 bits say it of
- * what had no more. */
-static kb_val index_of(struct point *pt, int d, kb_val *inside)
-{
-    struct gen *g = pt->g;
-    kb *k = g->k;
-    const struct expr *e = g->p->by[d];
-    const kb_val n = gen_extent(g, &g->p->bin[d]);
-    if (e->kind == EX_CAST && ty_is_int(e->arg[0]->type) && ty_bytes(e->arg[0]->type) <= 4) {
-        const kb_val i = kb_cast(k, kb_cast(k, emit_expr(k, &pt->env, e->arg[0]), TY_I32), TY_U32);
-        *inside = kb_lt(k, i, kb_cast(k, n, TY_U32));
-        return kb_cast(k, i, TY_I32);
-    }
-    const kb_val i = emit_expr(k, &pt->env, e);
-    *inside = kb_lt(k, kb_cast(k, i, TY_U64), kb_cast(k, n, TY_U64));
-    return kb_cast(k, i, TY_I32);
-}
-
 kb_val bins_number(struct point *pt, bool kept, kb_val *inside)
 {
     struct gen *g = pt->g;
@@ -177,7 +159,7 @@ kb_val bins_number(struct point *pt, bool kept, kb_val *inside)
     kb_val bin = kb_imm(k, TY_I32, 0), in;
     *inside = kb_true(k);
     for (int d = 0; d < g->p->nby; d++) {
-        const kb_val i = index_of(pt, d, &in);
+        const kb_val i = point_bin(pt, g->p->by[d], &g->p->bin[d], &in);
         *inside = kb_and(k, *inside, in);
         bin = d ? kb_add(k, kb_mul(k, bin, kb_cast(k, gen_extent(g, &g->p->bin[d]), TY_I32)), i) : i;
     }

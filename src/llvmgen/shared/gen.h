@@ -85,6 +85,7 @@ struct point {
     int towards;                         /* … those after it at higher (1) or lower (-1) places of `direct` */
     const kb_tup *state;                 /* r, s or total in values of outputs, or NULL */
     kb_val segment;                      /* i64 number, for outputs per irregular segment */
+    kb_val bin;                          /* i64 number, for totals of scans by index */
     const struct point_outputs *outputs; /* see output.h; NULL: a plain element */
 };
 void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus);
@@ -106,6 +107,8 @@ void point_is_near(struct point *pt, kb_val first, int distance);
 void point_is_of_vector(struct point *pt, int j, int n);
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);
+/* The index e (i64) of the point as i32, where there are less than 2^31 `bins`, and whether it is one of them. */
+kb_val point_bin(struct point *pt, const struct expr *e, const struct prog_dim *bins, kb_val *inside);
 
 /* Load the direct inputs of n consecutive points, the first at base[offset + plus]; aligned: as vectors. */
 void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out);

@@ -258,7 +258,7 @@ static kb_val point_quotient(kb *k, struct emit_env *env, kb_val index, int size
 void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int64_t plus)
 {
     memset(pt->index, 0, sizeof pt->index);
-    pt->segment = (kb_val){ .ir = NULL };
+    pt->segment = pt->bin = (kb_val){ .ir = NULL };
     pt->direct = NULL;
     pt->before = pt->after = 0;
     pt->towards = 1;
@@ -323,6 +323,22 @@ kb_tup point_map(struct point *pt)
         for (int f = 0; f < p->reduction[r].op->nfields; f++)
             x.e[x.n++] = emit_expr(pt->g->k, &pt->env, p->reduction[r].map[f]);
     return x;
+}
+
+/* Indices of 32 bits are compared as such. */
+kb_val point_bin(struct point *pt, const struct expr *e, const struct prog_dim *bins, kb_val *inside)
+{
+    struct gen *g = pt->g;
+    kb *k = g->k;
+    const kb_val n = gen_extent(g, bins);
+    if (e->kind == EX_CAST && ty_is_int(e->arg[0]->type) && ty_bytes(e->arg[0]->type) <= 4) {
+        const kb_val i = kb_cast(k, kb_cast(k, emit_expr(k, &pt->env, e->arg[0]), TY_I32), TY_U32);
+        *inside = kb_lt(k, i, kb_cast(k, n, TY_U32));
+        return kb_cast(k, i, TY_I32);
+    }
+    const kb_val i = emit_expr(k, &pt->env, e);
+    *inside = kb_lt(k, kb_cast(k, i, TY_U64), kb_cast(k, n, TY_U64));
+    return kb_cast(k, i, TY_I32);
 }
 
 /* ---- direct inputs ----------------------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@ kb_val output_element(struct point *pt, int output)
     const struct output *o = &pt->g->p->output[output];
     kb_val element = kb_imm(k, TY_I64, 0);
     for (int d = 0; d < o->array.rank; d++) {
-        const kb_val i = point_index(pt, o->axis[d]);
+        const kb_val i = o->axis[d] < 0 ? pt->bin : point_index(pt, o->axis[d]);
         element = d == 0 ? i : kb_add(k, kb_mul(k, element, gen_extent(pt->g, &o->array.dim[d])), i);
     }
     return element;
@@ -42,7 +42,7 @@ static kb_val segment_element(struct point *pt, int output)
     const struct output *o = &pt->g->p->output[output];
     if (pt->g->p->kind == KIND_REDUCE && pt->segment.ir && access_output_in_segments(pt->g->p, o))
         return pt->segment;
-    for (int d = 0; d < o->array.rank; d++)
+    for (int d = 0; d < o->array.rank && !pt->bin.ir; d++)
         if (o->axis[d] < 0)
             return pt->segment;
     return output_element(pt, output);

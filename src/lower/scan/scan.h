@@ -55,6 +55,9 @@ bool scan_ring_beside(const struct problem *p);
 /* Tiles of blocks: are all outputs per element such ones, and their values put by bits of words? */
 bool scan_marks_kept(const struct problem *p, const struct plan_case *c);
 int scan_kept_bytes(const struct problem *p); /* then: per position, of all outputs */
+/* Scans by index: bytes per element of what a tile stages to finish its elements bin after bin, where all of them go to
+ * computed places; 0: it does not. */
+int scan_bins_staged(const struct problem *p);
 /* Do all scans count the elements of outputs with conditions? */
 bool scan_counts(const struct problem *p);
 /* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_by.c - what `by` becomes, and what is said where it is misused. */
+/* test_by.c - what `by` becomes in reductions and scans, and what is said where it is misused. */
 #include "support/spec_fixture.h"
 
 #define IN   "kind: reduce\ninputs: {x: 'f32[n]', key: 'i32[n]'}\n"
@@ -7,6 +7,8 @@
 #define BY   SUM "by: key\n"
 #define MANY "map: 1\noperator: add\n"
 #define OWN  "operator: {state: f32, combine: "
+#define ROWS "kind: scan\ninputs: {x: 'f32[m, n]', key: 'i16[m, n]'}\nmap: x\n"
+#define SCAN ROWS "operator: add\n"
 
 static const struct spec_row rows[] = {
     /* what it becomes */
@@ -50,10 +52,40 @@ static const struct spec_row rows[] = {
       "not yet: with 'by', an operator without" },
     { IN "map: x\noperator: welford\nby: key\noutputs: {y: 'f32[k]'}\n", "this one has 12" },
     { BY "determinism: run\noutputs: {y: 'f32[k]'}\n", "not yet: the same bits on every run" },
-    { "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\nby: x\noutputs: {y: 'f32[n]'}\n", "'by'" },
     { "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\nbins: x\noutputs: {y: 'f32[k]'}\n", "by: x, and outputs" },
     { "kind: histogram\ninputs: {x: 'f32[n]'}\n", "by: x, and outputs" },
     { SUM "outputs: {y: 'f32[k]'}\n", "no input has a dimension 'k'" },
+    /* scans */
+    { SCAN "by: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "size k\nspace [m, n] over n\nby [k] i64(key)\n" },
+    { SCAN "by: [key]\nbins: 7\noutputs: {y: 'f32[m, n]'}\n", "by [7] i64(key)\n" },
+    { SCAN "by: key\noutputs: {y: 'f32[m, k]'}\n", "output y: f32[m, k] per scan and bin\n  value = total\n" },
+    { SCAN "by: key % i16(k)\noutputs: {y: 'f32[k, m]'}\n", "by [k] i64((key % i16(k)))\n" },
+    { SCAN "by: key\nover: m\noutputs: {y: 'f32[n, 7]', z: {type: 'f32[7, n]', value: 2 * total}}\n",
+      "by [7] i64(key)\n" },
+    { SCAN "by: key\nover: [m, n]\noutputs: {y: 'f32[k]', z: 'f32[m, n]'}\n", "over m, n\nby [k] i64(key)\n" },
+    { SCAN "by: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "add, commutative\n  map: f32 = x\n  identity: f32 = 0" },
+    { ROWS "operator: min\nby: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "map: f32 = x\n  identity: f32 = inf" },
+    { ROWS "operator: min\nby: key\noutputs: {y: 'f32[m, k]'}\n", "map.some: bool = true\n" },
+    { ROWS "operator: last\nby: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "identity.some: bool = false\n" },
+    { ROWS OWN "a * b}\nby: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n",
+      "combine: f32 = (if b.some then (if a.some then (a * b) else b) else a)\n" },
+    { SCAN "by: key\noutputs: {y: 'f32[m, n]'}\n", "nothing says how many bins there are" },
+    { SCAN "bins: k\noutputs: {y: 'f32[m, n]'}\n", "there is no 'by'" },
+    { SCAN "by: key\nbins: k-1\noutputs: {y: 'f32[m, n]'}\n", "only an output may be smaller" },
+    { SCAN "by: key\nbins: x\noutputs: {y: 'f32[m, n]'}\n", "'x' is a dimension already" },
+    { SCAN "by: key\nbins: 0\noutputs: {y: 'f32[m, n]'}\n", "a positive decimal integer" },
+    { SCAN "by: key\nbins: k\noutputs: {y: 'f32[m, j]'}\n", "one for the bins, which is the same everywhere" },
+    { SCAN "by: key\noutputs: {y: 'f32[m]'}\n", "the shape of 'y' fits no output of a scan" },
+    { SCAN "by: x\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "an index is an integer, and this is f32" },
+    { SCAN "by: []\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "an index is needed" },
+    { SCAN "by: [key, key]\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "write i * m + j" },
+    { SCAN "by: s\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "'s'" },
+    { SCAN "by: key\nbins: k\nsegments: {starts: key > 0}\noutputs: {y: 'f32[m, n]'}\n", "along irregular segments" },
+    { SCAN "by: key\nbins: k\noutputs: {y: {type: 'f32[m, n]', where: x > 0, value: x}}\n",
+      "not yet: 'where' in a scan with 'by'" },
+    { ROWS OWN "a * b}\nby: key\noutputs: {y: 'f32[m, k]'}\n", "a bin may be empty" },
+    { ROWS OWN "a * b}\nmode: exclusive\nby: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "has no identity" },
+    { SCAN "by: key\nbins: k\ndeterminism: device\noutputs: {y: 'f32[m, n]'}\n", "the same bits on every device" },
 };
 
 Test(by, says) { spec_rows(rows, sizeof rows / sizeof *rows); }

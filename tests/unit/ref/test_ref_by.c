@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_ref_by.c - the oracle on reductions by computed indices. */
+/* test_ref_by.c - the oracle on reductions and scans by computed indices. */
 #include "support/ref_fixture.h"
 
 #define IN "kind: reduce\ninputs: {x: 'i32[n]', key: 'i32[n]'}\n"
@@ -45,6 +45,41 @@ Test(ref_by, bins)
           .input = { V(1, 2), V(0, 0) },
           .output = { NOTHING },
           .spec = IN "map: x\noperator: add\nby: key\noutputs: {y: 'i32[k]'}\n" },
+    };
+    RUN(rows);
+}
+
+#define ROWS "kind: scan\ninputs: {x: 'i32[m, n]', key: 'i32[m, n]'}\n"
+
+Test(ref_by, scans)
+{
+    const struct row rows[] = {
+        { .name = "each bin of each row by itself, elements of none alone",
+          .size = { 2, 5, 3 },
+          .input = { V(1, 2, 4, 8, 16, 1, 2, 4, 8, 16), V(0, 1, 0, 1, 3, -1, 2, 2, -1, 2) },
+          .output = { V(1, 2, 5, 10, 16, 1, 2, 6, 8, 22), V(5, 10, 0, 0, 0, 22) },
+          .spec = ROWS "map: x\noperator: add\nby: key\noutputs: {y: 'i32[m, n]', all: 'i32[m, k]'}\n" },
+        { .name = "exclusive, from the right, with an init",
+          .size = { 1, 5, 2 },
+          .input = { V(1, 2, 4, 8, 16), V(0, 1, 0, 0, 9) },
+          .output = { V(112, 100, 108, 100, 100), V(113, 102) },
+          .spec = ROWS "map: x\noperator: add\nmode: exclusive\ndirection: reverse\ninit: 100\nby: key\n"
+                       "outputs: {y: 'i32[m, n]', all: 'i32[k, m]'}\n" },
+        { .name = "an order, along columns",
+          .size = { 3, 2 },
+          .input = { V(1, 2, 3, 4, 5, 6), V(0, 0, 0, 1, 0, 0) },
+          .output = { V(1, 2, 1, 4, 1, 2) },
+          .spec = ROWS "map: x\noperator: first\nover: m\nby: key\nbins: 2\noutputs: {y: 'i32[m, n]'}\n" },
+        { .name = "the least of none",
+          .size = { 1, 2, 2 },
+          .input = { V(5, 7), V(1, 1) },
+          .output = { V(2147483647, 5), V(2147483647, 5) },
+          .spec = ROWS "map: x\noperator: min\nmode: exclusive\nby: key\noutputs: {y: 'i32[m, n]', z: 'i32[m, k]'}\n" },
+        { .name = "no elements",
+          .size = { 2, 0, 2 },
+          .input = { NOTHING, NOTHING },
+          .output = { V(0, 0, 0, 0) },
+          .spec = ROWS "map: x\noperator: add\nby: key\noutputs: {all: 'i32[m, k]'}\n" },
     };
     RUN(rows);
 }

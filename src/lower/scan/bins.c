@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bins.c - planning of scans by a computed index.
+ *
+ * A block takes a segment, tile by tile.  Every warp has a table with a state per bin in shared memory, and the block has
+ * one more, so the bins that a case takes follow from its warps and what a block has.  A single segment has one block.
+ */
+#include "lower/lower_impl.h"
+#include "lower/reduce/bins.h"
+#include "scan.h"
+
+#include <string.h>
+
+enum {
+    WARP = 32,
+    HELD_WORDS = 32,    /* registers for the elements of a thread, half of what it has */
+    RESERVED = 1024,    /* bytes of shared memory that the system has */
+    STATIC = 48 * 1024, /* what every device has, without asking for it */
+    SLOT = 4,           /* bytes of a place in a tile */
+    FEW_BINS = 256,
+    EVEN = 64, /* bins of a table are a multiple of */
+    GRID_MAX = 1 << 20
+};
+
+bool scan_bins_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+{
+    (void)d, (void)a;
+    return plan_takes(why, (struct misfit[]){ { !p->key, "it scans by an index; this problem has no `by`" }, { 0 } });
+}
+
+int scan_bins_staged(const struct problem *p)
+{
+    int bytes = SLOT;
+    bool placed = p->nreductions == 1 && bins_count(p) && p->reduction[0].map[0]->imm.i == 1 &&
+                  ty_bytes(p->reduction[0].op->field[0]) >= SLOT && problem_writes(p, AT_POINT);
+    for (int i = 0; i < p->ninputs; i++)
+        bytes += access_input_direct(p, i) ? p->input[i].array.stride : 0;
+    for (int o = 0; o < p->noutputs; o++)
+        placed &= output_moment(&p->output[o]) != AT_POINT || output_is_placed(&p->output[o]);
+    return placed ? bytes : 0;
+}
+
+static int state_bytes(const struct problem *p)
+{
+    enum ty type[STATE_FIELDS_MAX];
+    int bytes = 0;
+    for (int f = 0, n = state_fields(p, type); f < n; f++)
+        bytes += ty_bytes(type[f]);
+    return bytes;
+}
+
+/* Of a bin, in all tables of a block. */
+static int64_t bin_bytes(const struct problem *p, int threads)
+{
+    return (int64_t)(threads / WARP + 1) * state_bytes(p) + (scan_bins_staged(p) ? SLOT : 0);
+}
+
+static int most_bytes(const struct planner *pl) { return pl->plan->device.shared_per_block - RESERVED; }
+
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
+
+static int64_t stage_bytes(const struct problem *p, const struct plan_case *c)
+{
+    return (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * scan_bins_staged(p);
+}
+
+/* A case of a row of tuning.def; its bins are set later. */
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, const char *variant)
+{
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
+    plan_case_row(c, tuning_lookup(row->name, variant, pl->plan->device.sm));
+    plan_set(c, TN_VECTOR, 1, NULL);
+    plan_set_pdl(pl, c);
+    const int words = scan_items_in_words(p) + !scan_bins_staged(p);
+    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * words > HELD_WORDS)
+        c->tunable[TN_ITEMS] /= 2;
+    return c;
+}
+
+/* Each takes what bins it has room for, unless all that there may be are fewer.  If none has room for what is asked for,
+ * building the last one says why. */
+void scan_bins_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct {
+        const char *name, *variant;
+        int64_t bytes, bins;
+        bool last;
+    } rooms[] = { { "few", "", STATIC, FEW_BINS, plan_overrides(pl, TN_BINS) },
+                  { "many", "many", most_bytes(pl), INT32_MAX, true } };
+    int64_t lo, hi;
+    plan_extent_range(pl, &p->keys, &lo, &hi);
+    for (int i = 0, ends = 0; !ends; i++) {
+        struct plan_case *c = add_case(pl, row, rooms[i].name, rooms[i].variant);
+        const int64_t fit = (rooms[i].bytes - stage_bytes(p, c)) / bin_bytes(p, c->tunable[TN_THREADS]);
+        const int64_t even = fit > EVEN ? fit / EVEN * EVEN : fit, most = even < rooms[i].bins ? even : rooms[i].bins;
+        const int64_t least = lo > 1 ? lo : 1, room = rooms[i].last && most < least ? least : most;
+        plan_set(c, TN_BINS, (int)(hi > room ? room < INT32_MAX ? room : INT32_MAX : hi > 1 ? hi : 1), NULL);
+        ends = hi <= c->tunable[TN_BINS] || rooms[i].last;
+        if (c->tunable[TN_BINS] < least && !ends)
+            memset(&pl->plan->cases[--pl->plan->ncases], 0, sizeof *c);
+        else if (c->tunable[TN_BINS] >= least && c->tunable[TN_BINS] < hi)
+            c->code.guard = f_le(access_extent(p, &p->keys), c->tunable[TN_BINS]);
+    }
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+bool scan_bins_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int threads = c->tunable[TN_THREADS];
+    const int64_t bytes = c->tunable[TN_BINS] * bin_bytes(p, threads) + stage_bytes(p, c);
+    scan_kernel(pl, c, "");
+    plan_launch(pl, c, 0, f_max(f_min(scan_segments(p), GRID_MAX), 1));
+    int64_t least, most;
+    plan_extent_range(pl, &p->keys, &least, &most);
+    const struct misfit m[] = { { threads % WARP, "threads must be a multiple of 32" },
+                                { c->tunable[TN_BINS] < least, "the tables have fewer bins than there are" },
+                                { c->tunable[TN_VECTOR] != 1, "the lanes of a warp take elements side by side" },
+                                { c->tunable[TN_ITEMS] > ITEMS_MAX, "a thread holds at most 64 elements" },
+                                { bytes > most_bytes(pl),
+                                  arena_printf(&pl->s->arena,
+                                               "%d bins take %lld bytes of shared memory; a block of %s has %d",
+                                               c->tunable[TN_BINS], (long long)bytes, pl->plan->device.arch,
+                                               pl->plan->device.shared_per_block) },
+                                { 0 } };
+    return scan_consistent(pl, c, m);
+}
