@@ -206,6 +206,9 @@ bool codegen_end(struct codegen *cg, struct ptxgen_session *s)
 #define INLINE                                                                                                         \
     "nvvm-reflect,always-inline,function(sroa,instcombine<no-verify-fixpoint>,simplifycfg),cgscc(inline),globaldce,"
 
+/* Addresses are computed ahead of loops, but for constant distances, which are part of loads. */
+#define ROWS "function(separate-const-offset-from-gep,early-cse,loop-mssa(licm))"
+
 /* `library`: functions of a math library are to be inlined first. */
 static const char *pass_pipeline(int pipeline, bool library)
 {
@@ -258,6 +261,8 @@ static void finish(void *user)
         return;
     }
     run_passes(cg, pass_pipeline((int)cg->options.pipeline, library));
+    if (kb_sums_tight(cg->k))
+        run_passes(cg, ROWS);
     nvptx_keep_exact(cg->mod);
     verify(cg, "after the passes");
 }

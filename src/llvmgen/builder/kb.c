@@ -109,6 +109,8 @@ int kb_threads(const kb *k)
 }
 
 int kb_shared_bytes(const kb *k) { return k->shared_bytes; }
+void kb_tighten_sums(kb *k) { k->tight_sums = true; }
+bool kb_sums_tight(const kb *k) { return k->tight_sums; }
 
 LLVMContextRef kb_context(kb *k) { return k->cx; }
 LLVMModuleRef kb_module(kb *k) { return k->mod; }

@@ -77,6 +77,7 @@ struct kb {
     LLVMValueRef shared;
     int shared_bytes;
     bool dependent;             /* starts before the previous kernel has ended */
+    bool tight_sums;            /* see kb_tighten_sums() */
     bool arrive_omitted;        /* the last cluster arrive was left out, so its wait is too */
     struct kb_scratch *scratch; /* newest first */
     /* ordering points of the builder */

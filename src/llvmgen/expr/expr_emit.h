@@ -78,6 +78,11 @@ kb_val emit_expr(kb *k, struct emit_env *env, const struct expr *e);
 /* Emits the sums in the expressions, for the environments of n elements, which use the values from then on.  Sums over
  * one dimension share a loop. */
 void emit_together(kb *k, int n, struct emit_env *const *env, int nexprs, const struct expr *const *e);
+/* Emits the largest parts of the expressions that stay the same from element to element, as the callback says of an
+ * expression whose arguments do.  Environments of elements use the values if they begin with env's `sum`. */
+typedef bool emit_stays(const void *what, const struct expr *e);
+void emit_ahead(kb *k, struct emit_env *env, emit_stays *stays, const void *what, int nexprs,
+                const struct expr *const *e);
 /* n expressions as the fields of a tuple. */
 kb_tup emit_exprs(kb *k, struct emit_env *env, int n, const struct expr *const *e);
 

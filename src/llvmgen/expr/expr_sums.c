@@ -68,18 +68,49 @@ static int nodes(const struct expr *e)
     return n;
 }
 
-/* Emits what does not vary along the sum, in the largest parts. */
-static void hold(kb *k, struct emit_env *env, struct emit_sum *sum, const struct expr *e)
+enum { UNSEEN, READY, WAITS };
+
+/* Emits what stays the same in the loop or the elements that follow, in the largest parts. */
+struct ahead {
+    kb *k;
+    struct emit_env *env;
+    const struct emit_sum *around;
+    emit_stays *stays; /* NULL: whatever has a value around */
+    const void *what;
+    struct emit_sum *into;             /* NULL: parts are counted */
+    int n;                             /* parts */
+    unsigned char let[LET_VALUES_MAX]; /* UNSEEN, READY: it stays the same, WAITS: it does not */
+    bool within[LET_VALUES_MAX];       /* its parts have been taken */
+};
+
+static bool stays(struct ahead *a, const struct expr *e)
 {
-    if (e->kind == EX_CONST || e->kind == EX_RUN)
+    bool same = e->kind == EX_LET || a->stays(a->what, e);
+    if (e->kind == EX_LET && a->let[e->which] == UNSEEN)
+        a->let[e->which] = stays(a, a->env->let[e->which].value) ? READY : WAITS;
+    if (e->kind == EX_LET)
+        return a->let[e->which] == READY;
+    for (int i = 0; i < e->nargs && same; i++)
+        same = stays(a, e->arg[i]);
+    return same;
+}
+
+static void take_ahead(struct ahead *a, const struct expr *e)
+{
+    if (e->kind == EX_CONST || e->kind == EX_PARAM || e->kind == EX_SIZE || e->kind == EX_RUN)
         return;
-    if (stands(sum->outer, e)) {
-        const kb_val value = emit_expr(k, env, e);
-        sum->held[sum->nheld++] = (struct emit_held){ e, value };
+    if (stands(a->around, e) && (!a->stays || stays(a, e))) {
+        if (a->into)
+            a->into->held[a->n] = (struct emit_held){ e, emit_expr(a->k, a->env, e) };
+        a->n++;
         return;
     }
+    if (e->kind == EX_LET && !a->within[e->which]) {
+        a->within[e->which] = true;
+        take_ahead(a, a->env->let[e->which].value);
+    }
     for (int i = 0; i < e->nargs; i++)
-        hold(k, env, sum, e->arg[i]);
+        take_ahead(a, e->arg[i]);
 }
 
 bool sum_held(const kb *k, const struct emit_env *env, const struct expr *e, kb_val *value)
@@ -182,14 +213,15 @@ static bool sums_inside(const struct expr *e)
     return does;
 }
 
-static int unrolled(int n, int m, const struct expr *const *e, int size, bool tiles)
+static int unrolled(const kb *k, int n, int m, const struct expr *const *e, int size, bool tiles)
 {
+    const bool tight = kb_sums_tight(k);
     bool nested = false;
     if (tiles)
         return size * n > TILE_LARGE ? 1 : UNROLL;
     for (int j = 0; j < m; j++)
         nested |= sums_inside(e[j]->arg[0]);
-    return size * n > LARGE || nested ? 1 : n > 1 ? UNROLL / 2 : UNROLL;
+    return size * n > (tight ? 2 * LARGE : LARGE) || nested ? 1 : n > 1 && !tight ? UNROLL / 2 : UNROLL;
 }
 
 /* One loop for m sums of n elements: what several of them read is read once. */
@@ -206,14 +238,16 @@ static void emit_sums(kb *k, int n, struct emit_env *const *env, int m, const st
     for (int i = 0; i < n; i++) {
         if (!sum_open(k, env[i], e[0]->which, size, &sum[i]))
             return;
+        struct ahead ahead = { .k = k, .env = env[i], .around = env[i]->sum, .into = &sum[i] };
         for (int j = 0; j < m; j++) {
-            hold(k, env[i], &sum[i], e[j]->arg[0]);
+            take_ahead(&ahead, e[j]->arg[0]);
             s.total[i * m + j] = kb_var_new(k, fold_begin(k, (enum fold)e[j]->op, e[j]->type), "total");
         }
+        sum[i].nheld = ahead.n;
     }
     for (int i = 0; i < n; i++)
         env[i]->sum = &sum[i];
-    add_all(&s, terms, unrolled(n, m, e, size, env[0]->tiles != NULL));
+    add_all(&s, terms, unrolled(k, n, m, e, size, env[0]->tiles != NULL));
     for (int i = 0; i < n; i++)
         env[i]->sum = sum[i].outer;
     for (int x = 0; x < n * m; x++) {
@@ -230,8 +264,6 @@ kb_val sum_emit(kb *k, struct emit_env *env, const struct expr *e)
     emit_sums(k, 1, &env, 1, &e, &out);
     return out;
 }
-
-enum { UNSEEN, READY, WAITS };
 
 struct together {
     kb *k;
@@ -299,6 +331,22 @@ void emit_together(kb *k, int n, struct emit_env *const *env, int nexprs, const 
         for (int from = 0; from < n && more; from += most)
             more = sum_round(&t, from, n - from < most ? n - from : most);
     }
+}
+
+void emit_ahead(kb *k, struct emit_env *env, emit_stays *same, const void *what, int nexprs,
+                const struct expr *const *e)
+{
+    struct emit_sum *done = kb_scratch(k, sizeof *done);
+    int parts = 0;
+    for (int pass = 0; pass < 2 && done; pass++) {
+        struct ahead a = { .k = k, .env = env, .stays = same, .what = what, .into = pass ? done : NULL };
+        if (pass && (!parts || !sum_open(k, env, -1, parts, done)))
+            return;
+        for (int i = 0; i < nexprs; i++)
+            take_ahead(&a, e[i]);
+        done->nheld = parts = a.n;
+    }
+    env->sum = done;
 }
 
 kb_val sum_index(kb *k, const struct emit_env *env, const struct expr *e)

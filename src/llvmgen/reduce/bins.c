@@ -36,6 +36,8 @@ void bins_global_table(struct gen *g, struct bins *b, bool fixed)
     }
 }
 
+static int tables_of(const struct bins *b) { return b->counters ? 1 : b->g->p->nreductions; }
+
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
 void bins_update(struct bins *b, kb_val bin, kb_tup x)
@@ -46,8 +48,12 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x)
         outputs_combine(b->g, kb_cast(k, bin, TY_I64), x);
         return;
     }
-    for (int r = 0; r < b->g->p->nreductions; r++)
+    for (int r = 0; r < tables_of(b); r++)
         word[r] = kb_advance(k, b->mine[r], kb_mul(k, bin, b->bin_step));
+    if (b->counters) {
+        kb_atomic(k, KB_RMW_ADD, word[0], 0, kb_imm(k, TY_U32, 1));
+        return;
+    }
     (b->alone ? combine_words : accumulate_words)(b->g, word, x);
 }
 
@@ -170,11 +176,40 @@ kb_val bins_number(struct point *pt, bool kept, kb_val *inside)
     return bin;
 }
 
-/* valid: bool, that there is such an element; first: of a tile, for which whole warps arrive. */
-static void add_point(struct bins *b, struct point *pt, kb_val valid, bool first)
+/* Is the index outside, whatever else, unless a condition holds? */
+static bool conditional(const struct expr *e)
+{
+    if (e->kind == EX_CAST)
+        e = e->arg[0];
+    return e->kind == EX_IF && e->arg[2]->kind == EX_CONST && ty_is_signed(e->type) && e->arg[2]->imm.i < 0;
+}
+
+/* Elements that conditions leave out cost only these. */
+static void add_if(struct bins *b, struct point *pt, kb_val valid)
 {
     kb *k = b->g->k;
     kb_val inside;
+    for (int d = 0; d < b->g->p->nby; d++) {
+        const struct expr *e = b->g->p->by[d];
+        if (conditional(e))
+            valid = kb_and(k, valid, emit_expr(k, &pt->env, (e->kind == EX_CAST ? e->arg[0] : e)->arg[0]));
+    }
+    kb_if(k, valid) {
+        LET(bin, bins_number(pt, true, &inside));
+        kb_if(k, inside) {
+            bins_update(b, bin, point_map(pt));
+        }
+    }
+}
+
+void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first)
+{
+    kb *k = b->g->k;
+    kb_val inside;
+    if (bins_walks(b->g->p) && !b->merge && !b->hot) {
+        add_if(b, pt, valid);
+        return;
+    }
     LET(bin, bins_number(pt, true, &inside));
     inside = kb_and(k, inside, valid);
     if (b->merge) {
@@ -207,7 +242,7 @@ static void add_tile(struct bins *b, kb_val base)
         struct point pt;
         point_init(&pt, g, base, offset, (int64_t)(i / vector) * kb_threads(k) * vector + i % vector);
         pt.direct = &d[i];
-        add_point(b, &pt, kb_true(k), i == 0);
+        bins_add_point(b, &pt, kb_true(k), i == 0);
     }
 }
 
@@ -221,13 +256,17 @@ static void add_single(struct bins *b, kb_val element, kb_val valid)
     direct_load(b->g, at, kb_imm(k, TY_I32, 0), 0, 1, false, &d);
     point_init(&pt, b->g, at, kb_imm(k, TY_I32, 0), 0);
     pt.direct = &d;
-    add_point(b, &pt, valid, false);
+    bins_add_point(b, &pt, valid, false);
 }
 
 void bins_add_elements(struct bins *b)
 {
     struct gen *g = b->g;
     kb *k = g->k;
+    if (bins_walks(g->p)) {
+        bins_walk(b);
+        return;
+    }
     const int64_t row = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS), tile = row * gen_tunable(g, TN_VECTOR);
     LET(block, kb_cast(k, kb_block(k), TY_I64));
     LET(blocks, kb_cast(k, kb_blocks(k), TY_I64));
@@ -255,7 +294,7 @@ static void clear_tables(struct bins *b, kb_val bins)
     const bool dense = b->table_step <= b->tables; /* tables side by side, or only one */
     kb_for(k, i, kb_tid(k), dense ? kb_mul(k, bins, b->tables) : bins, kb_threads(k)) {
         for (int t = 0; t < (dense ? 1 : b->tables); t++)
-            for (int r = 0; r < b->g->p->nreductions; r++)
+            for (int r = 0; r < tables_of(b); r++)
                 kb_store(k, b->table[r], kb_add(k, i, t * b->table_step), kb_imm(k, b->table[r].ty, 0));
     }
 }
@@ -264,11 +303,24 @@ kb_val bins_load(struct bins *b, kb_val number, kb_val *word)
 {
     kb *k = b->g->k;
     kb_val any = kb_false(k);
-    for (int r = 0; r < b->g->p->nreductions; r++) {
+    for (int r = 0; r < tables_of(b); r++) {
         word[r] = kb_load(k, b->table[r], number);
         any = kb_or(k, any, kb_ne(k, word[r], 0));
     }
     return any;
+}
+
+/* Counters stand for so many of the constants that are added. */
+kb_tup bins_state(struct bins *b, const kb_val *word)
+{
+    kb *k = b->g->k;
+    const struct expr *map[KB_TUP_MAX];
+    kb_tup x = { .n = point_maps(b->g->p, map) };
+    if (!b->counters)
+        return decode_words(b->g, word);
+    for (int f = 0; f < x.n; f++)
+        x.e[f] = kb_mul(k, kb_const(k, map[f]->type, map[f]->imm), kb_cast(k, word[0], map[f]->type));
+    return x;
 }
 
 /* What the tables of the block have of a bin goes to the one table. */
@@ -279,13 +331,13 @@ static void add_bin(struct bins *b, struct bins *all, kb_val bin)
     kb_val word[STATE_FIELDS_MAX];
     LET(first, kb_mul(k, bin, b->bin_step));
     const kb_val some = bins_load(b, first, word);
-    kb_tvar sum = kb_var_new(k, decode_words(g, word), "sum");
+    kb_tvar sum = kb_var_new(k, bins_state(b, word), "sum");
     kb_var any = kb_var_new(k, some, "any");
     if (b->tables > 1) {
         kb_for(k, t, kb_imm(k, TY_I32, 1), b->tables, 1) {
             const kb_val has = bins_load(b, kb_add(k, first, kb_mul(k, t, b->table_step)), word);
             kb_set(k, any, kb_or(k, kb_get(k, any), has));
-            kb_set(k, sum, state_combine(g, kb_get(k, sum), decode_words(g, word)));
+            kb_set(k, sum, state_combine(g, kb_get(k, sum), bins_state(b, word)));
         }
     }
     kb_if(k, kb_get(k, any)) {
@@ -310,7 +362,7 @@ static void add_shared(struct gen *g)
 {
     kb *k = g->k;
     const int lanes = gen_tunable(g, TN_LANES);
-    struct bins b = { .g = g, .tables = bins_tables(g->c), .hot = !bins_count(g->p) };
+    struct bins b = { .g = g, .tables = bins_tables(g->c), .hot = !bins_count(g->p), .counters = bins_counters(g->p) };
     /* Lanes with one table meet in no bank where their bins lie side by side; lanes with tables of their own, where
      * their tables do. */
     const bool side_by_side = lanes > 0 && lanes < KB_WARP;
@@ -319,12 +371,14 @@ static void add_shared(struct gen *g)
     /* A distance that ptxas does not know to be zero: it would make the address anew for every element. */
     LET(zero, kb_shfl_idx(k, kb_imm(k, TY_I32, 0), 0));
     LET(own, lanes ? kb_mul(k, kb_div(k, kb_tid(k), lanes), b.table_step) : zero);
-    for (int r = 0; r < g->p->nreductions; r++) {
-        b.table[r] = kb_shared_v(k, bins_word_type(g, r), gen_tunable(g, TN_BINS) * b.tables, "table");
+    for (int r = 0; r < tables_of(&b); r++) {
+        const enum ty word = b.counters ? TY_U32 : bins_word_type(g, r);
+        b.table[r] = kb_shared_v(k, word, gen_tunable(g, TN_BINS) * b.tables, "table");
         b.mine[r] = kb_advance(k, b.table[r], own);
     }
     LET(bins, kb_cast(k, gen_value(g, VAL_BINS), TY_I32));
     clear_tables(&b, bins);
+    bins_share_tables(g);
     kb_barrier(k);
     if (b.hot)
         hot_begin(&b);

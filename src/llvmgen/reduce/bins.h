@@ -7,7 +7,8 @@
 
 struct bins {
     struct gen *g;
-    kb_ptr table[STATE_FIELDS_MAX];   /* per reduction */
+    kb_ptr table[STATE_FIELDS_MAX];   /* per reduction, or */
+    bool counters;                    /* a single one, of how many elements a bin has, all equal */
     int tables, bin_step, table_step; /* word (bin, table) is number bin * bin_step + table * table_step */
     kb_ptr mine[STATE_FIELDS_MAX];    /* where the table of this thread begins */
     bool placed;                      /* the outputs themselves */
@@ -29,6 +30,15 @@ kb_val bins_number(struct point *pt, bool kept, kb_val *inside);
 void bins_update(struct bins *b, kb_val bin, kb_tup x);
 /* The words of a number in all tables; whether any of them is not zero. */
 kb_val bins_load(struct bins *b, kb_val number, kb_val *word);
+/* The state that they stand for. */
+kb_tup bins_state(struct bins *b, const kb_val *word);
+/* An element, if `valid`, to the tables; first: of a tile, for which whole warps arrive. */
+void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first);
+/* Do threads walk down columns, in place of tiles (bins_walk.c)? */
+bool bins_walks(const struct problem *p);
+void bins_walk(struct bins *b);
+/* Where threads walk, puts small tables that at() reads into shared memory, for reads after the block's next barrier. */
+void bins_share_tables(struct gen *g);
 /* All elements of the block to its tables, in tiles of vectors that go round-robin to the blocks.  All threads. */
 void bins_add_elements(struct bins *b);
 /* The kernel of reduce.bins_private. */

@@ -17,6 +17,7 @@
  */
 #include "seg_gen.h"
 #include "llvmgen/shared/last_block.h"
+#include "lower/segreduce/settle.h"
 
 enum { PARTS_AT_ONCE = 4 };
 
@@ -27,10 +28,13 @@ struct columns {
     bool ordered, words;        /* words: vectors lie anywhere in rows and are read by whole words */
     kb_val row, x;              /* i32: of this thread */
     kb_val lo, hi, step;        /* i64: its places are lo, lo + step, … below hi */
+    kb_val sure;                /* i64: below it nothing is read beyond an array; at most hi */
     kb_val exists;              /* bool: it has columns */
     kb_val own[GEN_VECTOR_MAX]; /* shifted, bool: the column belongs to no vector before */
     struct segment seg[GEN_VECTOR_MAX];
     struct partial acc[GEN_VECTOR_MAX];
+    bool settles; /* see lower/segreduce/settle.h */
+    kb_var settled[GEN_VECTOR_MAX];
 };
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
@@ -60,11 +64,12 @@ static void load_shifted(struct columns *c, const kb_val *place, bool full, stru
         direct_take_shifted(g, &words[u], c->vector, &d[u * c->vector]);
 }
 
-static void place_points(struct columns *c, kb_val place, const struct direct *d, struct point *pt)
+static void place_points(struct columns *c, kb_val place, bool sure, const struct direct *d, struct point *pt)
 {
     for (int j = 0; j < c->vector; j++) {
         segment_point(c->g, &pt[j], &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
         pt[j].direct = &d[j];
+        pt[j].inside = sure;
         point_is_of_vector(&pt[j], j, c->vector);
     }
 }
@@ -74,7 +79,10 @@ static void take_points(struct columns *c, struct point *pt)
     points_store(pt, c->vector, c->g->c->aligned);
     for (int j = 0; j < c->vector; j++) {
         segment_enter(c->g, &c->seg[j]);
-        partial_take(c->g, &c->acc[j], point_map(&pt[j]));
+        if (c->settles)
+            state_take_element(c->g, c->acc[j].x, c->acc[j].have, c->settled[j], point_map(&pt[j]));
+        else
+            partial_take(c->g, &c->acc[j], point_map(&pt[j]));
     }
 }
 
@@ -89,17 +97,17 @@ static void take_round(struct columns *c, kb_val first)
         if (!c->words)
             load_place(c, kb_min(k, place[u], kb_sub(k, c->hi, 1)), c->g->c->aligned, &d[u * c->vector]);
     }
-    kb_if(k, kb_lt(k, place[c->items - 1], c->hi)) {
+    kb_if(k, kb_lt(k, place[c->items - 1], c->sure)) {
         if (c->words)
             load_shifted(c, place, true, d);
         struct point pt[SEG_ITEMS_MAX];
         for (int u = 0; u < c->items && c->g->p->sums; u++)
-            place_points(c, place[u], &d[u * c->vector], &pt[u * c->vector]);
+            place_points(c, place[u], true, &d[u * c->vector], &pt[u * c->vector]);
         if (c->g->p->sums)
             points_together(pt, c->items * c->vector, sizeof *pt);
         for (int u = 0; u < c->items; u++) {
             if (!c->g->p->sums)
-                place_points(c, place[u], &d[u * c->vector], &pt[u * c->vector]);
+                place_points(c, place[u], true, &d[u * c->vector], &pt[u * c->vector]);
             take_points(c, &pt[u * c->vector]);
         }
     }
@@ -110,7 +118,7 @@ static void take_round(struct columns *c, kb_val first)
         for (int u = 0; u < c->items; u++) {
             kb_if(k, kb_lt(k, place[u], c->hi)) {
                 struct point pt[GEN_VECTOR_MAX];
-                place_points(c, place[u], &d[u * c->vector], pt);
+                place_points(c, place[u], false, &d[u * c->vector], pt);
                 take_points(c, pt);
             }
         }
@@ -211,7 +219,8 @@ static void columns_init(struct columns *c, struct gen *g)
                            .items = gen_tunable(g, TN_ITEMS),
                            .vector = gen_tunable(g, TN_VECTOR),
                            .ordered = !state_commutative(g->p),
-                           .words = g->c->shift[0] && g->c->aligned };
+                           .words = g->c->shift[0] && g->c->aligned,
+                           .settles = settle_find(g->p, &(struct settle){ 0 }) };
     c->across = kb_threads(k) / c->rows;
     c->row = kb_div(k, kb_tid(k), c->across);
     c->x = kb_and(k, kb_tid(k), c->across - 1);
@@ -240,7 +249,7 @@ static void take_last(struct columns *c)
     struct point pt[GEN_VECTOR_MAX];
     const kb_val place = kb_sub(c->g->k, gen_value(c->g, VAL_LENGTH), 1);
     load_place(c, place, false, d);
-    place_points(c, place, d, pt);
+    place_points(c, place, false, d, pt);
     take_points(c, pt);
 }
 
@@ -256,9 +265,14 @@ static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
         c->own[j] = open_column(g, &c->seg[j], kb_min(k, q, kb_sub(k, vectors, 1)), kb_imm(k, TY_I32, j));
         segment_enter(g, &c->seg[j]);
         c->acc[j] = partial_new(g, "acc");
+        if (c->settles)
+            c->settled[j] = kb_var_new(g->k, kb_false(g->k), "settled");
+        if (!access_any_direct(g->p))
+            segment_ahead(g, &c->seg[j]);
     }
     my_places(c, from, kb_select(k, c->exists, to, from));
     const kb_val last = c->words ? hold_back(c) : kb_false(k);
+    c->sure = points_inside(g, c->hi);
     kb_for(k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
         take_round(c, first);
     }
@@ -380,6 +394,8 @@ void emit_segreduce_column(struct gen *g)
     struct columns *c = &(struct columns){ 0 };
     gen_wait_for_predecessor(g);
     columns_init(c, g);
+    if (c->settles)
+        kb_tighten_sums(g->k);
     if (c->rows == 1)
         whole_columns(c);
     else

@@ -78,6 +78,7 @@ struct point {
     kb_val offset;                       /* … and the i32 distance of this one, so that addresses fold */
     int64_t plus;                        /* … and a distance known when generating */
     kb_val index[SPACE_MAX];             /* along each axis; made when asked for */
+    bool inside;                         /* its index along the reduced axis is one that points_inside() says */
     kb_val near;                         /* see point_is_near(): the same for many points */
     int distance;                        /* see point_is_near(): of this point */
     const struct direct *direct;         /* preloaded values, or NULL: load where used */
@@ -105,6 +106,14 @@ kb_val gen_load_beside(struct gen *g, int input, kb_val i);
 void point_is_near(struct point *pt, kb_val first, int distance);
 /* The point is number j of n that are side by side, whose values it has before and after its own. */
 void point_is_of_vector(struct point *pt, int j, int n);
+/* Indices along the only reduced axis at which no at() of a map reads beyond its array: those below this number, at most
+ * `end`; i64. */
+kb_val points_inside(struct gen *g, kb_val end);
+/* The maps of all fields of all reductions, at most KB_TUP_MAX: how many. */
+int point_maps(const struct problem *p, const struct expr **map);
+/* Computes the parts of the maps, and of the indices of bins, that stay the same along these axes (bits): for points
+ * whose environments begin with the `sum` of this one's. */
+void point_ahead(struct point *pt, unsigned axes);
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);
 /* The index e (i64) of the point as i32, where there are less than 2^31 `bins`, and whether it is one of them. */
@@ -125,6 +134,8 @@ void direct_take_shifted(struct gen *g, const struct direct_shifted *from, int n
 void env_init(struct point *pt, struct gen *g, const kb_tup *state);
 
 /* ---- the state (gen_state.c) ------------------------------------------------------------------------------------- */
+/* Environment for operators: params, sizes and inputs that do not vary. */
+void state_env(struct point *pt, struct gen *g);
 kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right);
 /* What the points [lo, hi) of one thread contribute, combined by a balanced tree. */
 kb_tup state_of_points(struct gen *g, struct point *pt, int lo, int hi);
@@ -135,6 +146,9 @@ kb_tup state_pad_value(struct gen *g); /* only when g->padded */
 kb_tup state_zero(struct gen *g);      /* placeholder that no operator sees */
 /* acc := have ? acc * x : x, and have := true; block-divergent. */
 void state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x);
+/* The same for an element as maps make it, of a problem that settle_find() finds conditions for.  `settled`: it held of
+ * all of them for an element that changed nothing; then others for which they hold change nothing either. */
+void state_take_element(struct gen *g, kb_tvar acc, kb_var have, kb_var settled, kb_tup x);
 /* `init` combined on the left of x where `begins`, for the reductions that have one. */
 kb_tup state_with_init(struct gen *g, kb_val begins, kb_tup x);
 /* What comes before the first element: init, else the identity, else (never seen) zero. */

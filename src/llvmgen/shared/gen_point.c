@@ -166,6 +166,37 @@ static bool starts_inside(const struct gen *g, const struct expr *e, int d)
     return e->arg[d]->kind == EX_INDEX && !runs_along(g, e, d) && mode == BOUND_CLAMP && g->p->kind != KIND_STENCIL;
 }
 
+/* Is it the index along the only axis that is reduced? */
+static bool clamps_reduced(const struct gen *g, const struct expr *e, int d)
+{
+    int reduced = 0;
+    for (int i = 0; i < g->p->rank; i++)
+        reduced += g->p->space[i].reduced;
+    return reduced == 1 && starts_inside(g, e, d) && g->p->space[e->arg[d]->which].reduced;
+}
+
+struct limit {
+    struct gen *g;
+    kb_val value;
+};
+
+static void note_limit(const struct expr *e, void *user)
+{
+    struct limit *l = user;
+    for (int d = 0; e->kind == EX_AT && d < e->nargs; d++)
+        if (clamps_reduced(l->g, e, d))
+            l->value = kb_min(l->g->k, l->value, gen_extent(l->g, &l->g->p->input[e->which].array.dim[d]));
+}
+
+kb_val points_inside(struct gen *g, kb_val end)
+{
+    struct limit l = { g, end };
+    const struct expr *map[KB_TUP_MAX];
+    for (int i = point_maps(g->p, map) - 1; i >= 0; i--)
+        problem_walk(g->p, map[i], note_limit, &l);
+    return l.value;
+}
+
 /* An input at the place that the arguments of at() compute. */
 static kb_val load_placed(struct point *pt, struct emit_env *env, const struct expr *e)
 {
@@ -174,7 +205,9 @@ static kb_val load_placed(struct point *pt, struct emit_env *env, const struct e
     struct element at = { .number = kb_imm(g->k, TY_I64, 0) };
     for (int d = 0; d < e->nargs; d++) {
         const kb_val i = emit_expr(g->k, env, e->arg[d]);
-        if (starts_inside(g, e, d))
+        if (pt->inside && clamps_reduced(g, e, d))
+            element_index(g, e, d, i, false, &at);
+        else if (starts_inside(g, e, d))
             element_index(g, e, d, kb_min(g->k, i, kb_sub(g->k, gen_extent(g, &in->array.dim[d]), 1)), false, &at);
         else
             element_index(g, e, d, i, !runs_along(g, e, d), &at);
@@ -262,6 +295,7 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->direct = NULL;
     pt->before = pt->after = 0;
     pt->towards = 1;
+    pt->inside = false;
     pt->state = NULL;
     pt->outputs = NULL;
     pt->g = g;
@@ -295,20 +329,56 @@ void env_init(struct point *pt, struct gen *g, const kb_tup *state)
     pt->state = state;
 }
 
+int point_maps(const struct problem *p, const struct expr **map)
+{
+    int n = 0;
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            map[n++] = p->reduction[r].map[f];
+    return n;
+}
+
+struct along {
+    const struct problem *p;
+    unsigned axes;
+};
+
+/* Does it stay the same along these axes, if its arguments do? */
+static bool same_along(const void *what, const struct expr *e)
+{
+    const struct along *a = what;
+    const struct input *in = e->kind == EX_INPUT ? &a->p->input[e->which] : NULL;
+    bool same = !in || !in->spread;
+    for (int d = 0; in && d < in->array.rank && same; d++)
+        same = in->axis[d] >= 0 && !(a->axes >> in->axis[d] & 1);
+    if (e->kind == EX_INDEX)
+        return !(a->axes >> e->which & 1);
+    return same && e->kind != EX_GATHER && e->kind != EX_NEIGHBOUR;
+}
+
+void point_ahead(struct point *pt, unsigned axes)
+{
+    const struct problem *p = pt->g->p;
+    const struct along along = { p, axes };
+    const struct expr *e[KB_TUP_MAX + PROG_RANK_MAX];
+    int n = point_maps(p, e);
+    for (int d = 0; d < p->nby; d++)
+        e[n++] = p->by[d];
+    emit_ahead(pt->g->k, &pt->env, same_along, &along, n, e);
+}
+
 void points_together(struct point *pt, int n, size_t size)
 {
     enum { MOST = 64 };
     const struct problem *p = pt->g->p;
     struct emit_env *env[MOST];
     const struct expr *e[(1 + PROBLEM_ARGS_MAX) * STATE_FIELDS_MAX];
-    int m = 0;
+    int m;
     if (!p->sums || n > MOST)
         return;
     for (int i = 0; i < n; i++)
         env[i] = &((struct point *)((char *)pt + (size_t)i * size))->env;
-    for (int r = 0; p->kind == KIND_REDUCE && r < p->nreductions; r++)
-        for (int f = 0; f < p->reduction[r].op->nfields; f++)
-            e[m++] = p->reduction[r].map[f];
+    m = p->kind == KIND_REDUCE ? point_maps(p, e) : 0;
     for (int o = 0; o < p->noutputs; o++)
         for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++)
             e[m++] = p->output[o].value[f];
@@ -317,12 +387,9 @@ void points_together(struct point *pt, int n, size_t size)
 
 kb_tup point_map(struct point *pt)
 {
-    const struct problem *p = pt->g->p;
-    kb_tup x = { .n = 0 };
-    for (int r = 0; r < p->nreductions; r++)
-        for (int f = 0; f < p->reduction[r].op->nfields; f++)
-            x.e[x.n++] = emit_expr(pt->g->k, &pt->env, p->reduction[r].map[f]);
-    return x;
+    const struct expr *map[KB_TUP_MAX];
+    const int n = point_maps(pt->g->p, map);
+    return emit_exprs(pt->g->k, &pt->env, n, map);
 }
 
 /* Indices of 32 bits are compared as such. */

@@ -2,6 +2,7 @@
 /* gen_state.c - an operator on two states, and the product of the states of all reductions, as one operator on one
  * tuple. */
 #include "llvmgen/builder/kb_target.h"
+#include "lower/segreduce/settle.h"
 #include "output.h"
 
 #include <string.h>
@@ -81,8 +82,7 @@ kb_tup emit_pad(kb *k, const struct op *op, struct emit_env *outer)
 
 /* ---- the product of all operators -------------------------------------------------------------------------------- */
 
-/* Environment for operators: params, sizes and inputs that do not vary. */
-static void op_env(struct point *pt, struct gen *g)
+void state_env(struct point *pt, struct gen *g)
 {
     env_init(pt, g, NULL);
     if (!g->here)
@@ -109,7 +109,7 @@ static void append(kb_tup *x, kb_tup part)
 kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right)
 {
     struct point pt;
-    op_env(&pt, g);
+    state_env(&pt, g);
     kb_tup x = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++) {
         const struct op *op = g->p->reduction[r].op;
@@ -135,7 +135,7 @@ kb_tup state_of_points(struct gen *g, struct point *pt, int lo, int hi)
 kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n)
 {
     struct point pt;
-    op_env(&pt, g);
+    state_env(&pt, g);
     kb_tup out = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++) {
         const struct op *op = g->p->reduction[r].op;
@@ -150,7 +150,7 @@ kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n)
 kb_tup state_pad_value(struct gen *g)
 {
     struct point pt;
-    op_env(&pt, g);
+    state_env(&pt, g);
     kb_tup x = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++) {
         const struct op *op = g->p->reduction[r].op;
@@ -178,6 +178,37 @@ void state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x)
     kb_set(k, have, kb_true(k));
 }
 
+static kb_val conditions_hold(struct gen *g, const struct settle *c, const kb_tup *state, const kb_tup *x)
+{
+    kb *k = g->k;
+    struct point pt;
+    struct emit_env env = { .op = g->p->reduction[0].op, .left = state, .right = x, .outer = &pt.env };
+    kb_val all = kb_true(k);
+    state_env(&pt, g);
+    for (int i = 0; i < c->n; i++) {
+        const kb_val holds = emit_expr(k, &env, c->condition[i]);
+        all = kb_and(k, all, c->holds[i] ? holds : kb_not(k, holds));
+    }
+    return all;
+}
+
+void state_take_element(struct gen *g, kb_tvar acc, kb_var have, kb_var settled, kb_tup x)
+{
+    kb *k = g->k;
+    struct settle conditions;
+    settle_find(g->p, &conditions);
+    const kb_tup before = kb_get(k, acc);
+    const kb_val hold = conditions_hold(g, &conditions, &before, &x);
+    kb_if(k, kb_not(k, kb_and(k, kb_get(k, settled), hold))) {
+        kb_val same = kb_and(k, hold, kb_get(k, have));
+        state_accumulate(g, acc, have, x);
+        const kb_tup after = kb_get(k, acc);
+        for (int f = 0; f < g->nfields; f++)
+            same = kb_and(k, same, kb_eq(k, field_bits(k, before.e[f]), field_bits(k, after.e[f])));
+        kb_set(k, settled, same);
+    }
+}
+
 /* init combined with x by reduction r, where `begins`. */
 static kb_tup begin_with_init(struct gen *g, struct point *pt, int r, kb_val begins, kb_tup x)
 {
@@ -196,7 +227,7 @@ static kb_tup begin_with_init(struct gen *g, struct point *pt, int r, kb_val beg
 kb_tup state_with_init(struct gen *g, kb_val begins, kb_tup x)
 {
     struct point pt;
-    op_env(&pt, g);
+    state_env(&pt, g);
     kb_tup out = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++)
         append(&out, begin_with_init(g, &pt, r, begins, slice(x, out.n, g->p->reduction[r].op->nfields)));
@@ -206,7 +237,7 @@ kb_tup state_with_init(struct gen *g, kb_val begins, kb_tup x)
 kb_tup state_start(struct gen *g)
 {
     struct point pt;
-    op_env(&pt, g);
+    state_env(&pt, g);
     const kb_tup zero = state_zero(g);
     kb_tup x = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++) {
@@ -248,7 +279,7 @@ static kb_tup with_init(struct gen *g, struct point *pt, int r, kb_tup total, kb
 kb_tup state_results(struct gen *g, kb_tup total, kb_val empty)
 {
     struct point pt;
-    op_env(&pt, g);
+    state_env(&pt, g);
     kb_tup state = { .n = 0 };
     for (int r = 0; r < g->p->nreductions; r++)
         append(&state, with_init(g, &pt, r, slice(total, state.n, g->p->reduction[r].op->nfields), empty));
@@ -258,7 +289,7 @@ kb_tup state_results(struct gen *g, kb_tup total, kb_val empty)
 void state_store(struct gen *g, const kb_tup *results)
 {
     struct point pt;
-    op_env(&pt, g);
+    state_env(&pt, g);
     pt.state = results;
     results_leave(g, &pt);
     outputs_store_total(&pt);

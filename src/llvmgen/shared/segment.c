@@ -171,6 +171,14 @@ void segment_column(struct gen *g, struct segment *s, kb_val outer, kb_val colum
 
 void segment_enter(struct gen *g, struct segment *s) { g->here = &s->here; }
 
+void segment_ahead(struct gen *g, struct segment *s)
+{
+    unsigned axes = 0;
+    for (int i = 0; i < g->p->rank; i++)
+        axes |= g->p->space[i].reduced ? 1u << i : 0;
+    point_ahead(&s->here, axes);
+}
+
 static kb_val piece_element(struct gen *g, const struct segment *s, kb_val base, kb_val at)
 {
     kb *k = g->k;
@@ -198,6 +206,7 @@ void segment_point(struct gen *g, struct point *pt, const struct segment *s, kb_
     else
         point_init(pt, g, piece_element(g, s, base, kb_add(k, offset, plus)), kb_imm(k, TY_I32, 0), 0);
     memcpy(pt->index, index, sizeof index);
+    pt->env.sum = s->here.env.sum;
 }
 
 void segment_store_known(struct gen *g, struct segment *s, kb_tup total, kb_val empty)

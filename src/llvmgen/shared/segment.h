@@ -24,6 +24,8 @@ void segment_known(struct gen *g, struct segment *s, kb_val number, kb_val first
 /* The segment of a column (see lower/segments.h). */
 void segment_column(struct gen *g, struct segment *s, kb_val outer, kb_val column);
 void segment_enter(struct gen *g, struct segment *s);
+/* Computes what the maps of all elements of the segment share, for its points from here on, ahead of a loop over them. */
+void segment_ahead(struct gen *g, struct segment *s);
 /* The point at position base + offset + plus of the segment. */
 void segment_point(struct gen *g, struct point *pt, const struct segment *s, kb_val base, kb_val offset, int plus);
 

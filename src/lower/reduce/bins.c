@@ -56,6 +56,13 @@ bool bins_count(const struct problem *p)
     return all;
 }
 
+enum { COUNTER = 4 };
+
+bool bins_counters(const struct problem *p) { return bins_count(p) && bins_bytes(p) > COUNTER; }
+
+/* Of a bin in a table of a block. */
+static int shared_bytes(const struct problem *p) { return bins_counters(p) ? COUNTER : bins_bytes(p); }
+
 int bins_tables(const struct plan_case *c)
 {
     if (!(c->strategy->tunables & WITH_LANES))
@@ -164,7 +171,7 @@ void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
     for (int i = 0; i < 3; i++) {
         const struct room *of = &rooms[i];
         const int lanes = plan_setting(pl, TN_LANES, of->lanes), threads = plan_setting(pl, TN_THREADS, of->threads);
-        const int room = of->bytes / (bins_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
+        const int room = of->bytes / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
         const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
         if (lo <= bins)
             add_cases(pl, row, &(struct shape){ of->name, of->variant, lanes, (int)bins, hi, guard });
@@ -189,7 +196,8 @@ static struct formula table_kernel(struct planner *pl, struct plan_case *c, cons
     return f_max(1, f_min(f_cdiv(segments_count(pl->plan->problem), TABLE_THREADS), TABLE_GRID_MAX));
 }
 
-/* Blocks that fill the device; each takes at least as many elements as it has bins to add in the end. */
+/* Blocks that fill the device; each takes at least as many elements as it has bins to add in the end, and no more than
+ * counters can count. */
 static struct formula grid(const struct problem *p, const struct plan_case *c, bool tables)
 {
     const struct formula count = access_count(p);
@@ -197,7 +205,7 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, b
     struct formula blocks = f_min(f_cdiv(count, tile), f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]));
     if (tables)
         blocks = f_min(blocks, f_div(count, f_max(1, segments_count(p))));
-    return f_max(1, blocks);
+    return f_max(tables && bins_counters(p) ? f_cdiv(count, INT64_C(1) << 31) : f_const(1), blocks);
 }
 
 bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, bool shared)
@@ -237,7 +245,7 @@ bool reduce_bins_shared_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const unsigned shape = WITH_THREADS | WITH_LANES | WITH_BINS;
     const int lanes = c->tunable[TN_LANES];
-    const int64_t table = (int64_t)c->tunable[TN_BINS] * bins_bytes(p);
+    const int64_t table = (int64_t)c->tunable[TN_BINS] * shared_bytes(p);
     if (lanes & (lanes - 1))
         return reduce_contradiction(pl, c, WITH_LANES, "the lanes that share a table are a power of two");
     if (table * bins_tables(c) > pl->plan->device.shared_per_block - BINS_SHARED_RESERVED)
@@ -246,5 +254,5 @@ bool reduce_bins_shared_build(struct planner *pl, struct plan_case *c)
             arena_printf(&pl->s->arena, "%d tables of %d bins take %lld bytes of shared memory; a block of %s has %d",
                          bins_tables(c), c->tunable[TN_BINS], (long long)(table * bins_tables(c)),
                          pl->plan->device.arch, pl->plan->device.shared_per_block));
-    return bins_build(pl, c, f_const(table), true);
+    return bins_build(pl, c, f_const((int64_t)c->tunable[TN_BINS] * bins_bytes(p)), true);
 }

@@ -17,6 +17,8 @@ int bins_bytes(const struct problem *p);
 int bins_before(const struct problem *p, int r);
 /* Do elements only count, by constants?  The machine adds these up where they meet. */
 bool bins_count(const struct problem *p);
+/* Is that more than a word of 4 bytes?  Then tables of a block have counters of 4 bytes in place of it. */
+bool bins_counters(const struct problem *p);
 /* Do blocks combine their tables with the outputs, at computed places (problem.binned)? */
 static inline bool bins_placed(const struct problem *p) { return p->nby && p->output[0].combine; }
 /* How many tables a block has in shared memory. */
