@@ -216,30 +216,13 @@ static kb_val is_inner(const struct scan_ring *r, const struct scan_ring_tile *t
     return kb_and(k, kb_gt(k, t->start, 0), kb_le(k, behind, t->segment.length));
 }
 
-/* Lanes 0 and 1: the elements before and after another tile, or what the boundary has there. */
-static void fill_beside(const struct scan_ring *r, const struct scan_ring_tile *t)
-{
-    struct gen *g = r->g;
-    kb *k = g->k;
-    const kb_val before = kb_lane0(k), beyond = kb_cast(k, t->valid, TY_I64);
-    LET(at, kb_add(k, t->start, kb_select(k, before, kb_imm(k, TY_I64, -1), beyond)));
-    LET(place, kb_select(k, before, kb_imm(k, TY_I32, -1), t->valid));
-    kb_if(k, kb_lt(k, kb_lane(k), 2)) {
-        for (int i = 0; i < g->p->ninputs; i++)
-            if (r->layout.input[i] >= 0 && g->p->input[i].neighbours) {
-                const kb_ptr to = scan_ring_array(r, t, r->layout.input[i], g->p->input[i].array.field[0].type);
-                kb_store(k, to, place, gen_load_beside(g, i, at));
-            }
-    }
-}
-
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t)
 {
     struct part part[PROBLEM_ARGS_MAX];
     const int n = input_parts(r, t, part);
     if (scan_ring_beside(r->g->p))
         kb_if(r->g->k, kb_not(r->g->k, is_inner(r, t))) {
-            fill_beside(r, t);
+            scan_ring_fill_beside(r, t);
         }
     for (int i = 0; i < n; i++)
         copy_rest(r, part[i].stage, part[i].memory, part[i].bulk, t->valid); /* after the last whole unit */
@@ -366,14 +349,18 @@ static kb_val first_place(const struct scan_ring *r, const struct items *h)
     return r->g->p->reverse ? kb_sub(r->g->k, kb_imm(r->g->k, TY_I32, r->tile - h->n), h->own) : h->own;
 }
 
-/* Where position i (-1 to n) lies in the stage of any tile; positions outside stand for the last one, or, where neighbours
- * are read and the scan is reversed, for what lies before the tile in memory. */
-static kb_val place(const struct items *h, int i)
+/* Where position i lies in the stage of any tile; those from `most` on stand for that one. */
+static kb_val place_below(const struct items *h, int i, kb_val most)
 {
     kb *k = h->g->k;
-    const kb_val last = kb_sub(k, h->valid, 1), own = kb_add(k, h->own, i);
-    const kb_val at = kb_min(k, own, h->beside && h->g->p->reverse ? h->valid : last);
-    return h->g->p->reverse ? kb_sub(k, last, at) : at;
+    const kb_val at = kb_min(k, kb_add(k, h->own, i), most);
+    return h->g->p->reverse ? kb_sub(k, kb_sub(k, h->valid, 1), at) : at;
+}
+
+/* Positions outside stand for the last one, or, for neighbours of a reversed scan, for what lies before it in memory. */
+static kb_val place(const struct items *h, int i)
+{
+    return place_below(h, i, h->beside && h->g->p->reverse ? h->valid : kb_sub(h->g->k, h->valid, 1));
 }
 
 /* Widest access that keeps to a thread's own elements. */
@@ -416,14 +403,10 @@ static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool w
 static void load_beside(struct items *h, kb_ptr from, int slot)
 {
     kb *k = h->g->k;
-    if (h->g->p->reverse) {
-        h->direct[0].v[slot] = kb_load(k, from, place(h, -1));
-        h->direct[h->n + 1].v[slot] = kb_load(k, from, place(h, h->n));
-        return;
-    }
-    const kb_val last = kb_sub(k, h->valid, kb_select(k, h->full, kb_imm(k, TY_I32, 0), kb_imm(k, TY_I32, 1)));
-    h->direct[0].v[slot] = kb_load(k, from, kb_sub(k, kb_min(k, h->own, h->valid), 1));
-    h->direct[h->n + 1].v[slot] = kb_load(k, from, kb_min(k, kb_add(k, h->own, h->n), last));
+    const kb_val whole = h->g->p->reverse ? kb_true(k) : h->full,
+                 most = kb_add(k, h->valid, kb_sub(k, kb_cast(k, whole, TY_I32), 1));
+    h->direct[0].v[slot] = kb_load(k, from, place_below(h, -1, most));
+    h->direct[h->n + 1].v[slot] = kb_load(k, from, place_below(h, h->n, most));
 }
 
 void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread, int n, struct items *h)

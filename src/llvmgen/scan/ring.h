@@ -66,6 +66,9 @@ void scan_ring_enter(const struct scan_ring *r, struct scan_ring_tile *t);
 /* An array's part of the tile, at its offset in a stage. */
 kb_ptr scan_ring_array(const struct scan_ring *r, const struct scan_ring_tile *t, int offset, enum ty type);
 
+/* Lanes 0 and 1 of the producer: the elements before and after a tile whose copies do not bring them, or what the boundary
+ * has there. */
+void scan_ring_fill_beside(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* All lanes of a warp: copy what is less than 16 bytes of its inputs; a warp sync must follow. */
 void scan_ring_fill_rest(const struct scan_ring *r, const struct scan_ring_tile *t);
 /* Where segments begin anywhere, all lanes of a warp: fill the bitmap, which no other warp writes.  The caller then arrives

@@ -308,3 +308,19 @@ bool beside_fits(const struct items *h)
         all &= !p->input[i].neighbours || stage_has_input(p, i);
     return all;
 }
+
+void scan_ring_fill_beside(const struct scan_ring *r, const struct scan_ring_tile *t)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const kb_val before = kb_lane0(k), beyond = kb_cast(k, t->valid, TY_I64);
+    LET(at, kb_add(k, t->start, kb_select(k, before, kb_imm(k, TY_I64, -1), beyond)));
+    LET(place, kb_select(k, before, kb_imm(k, TY_I32, -1), t->valid));
+    kb_if(k, kb_lt(k, kb_lane(k), 2)) {
+        for (int i = 0; i < g->p->ninputs; i++)
+            if (r->layout.input[i] >= 0 && g->p->input[i].neighbours) {
+                const kb_ptr to = scan_ring_array(r, t, r->layout.input[i], g->p->input[i].array.field[0].type);
+                kb_store(k, to, place, gen_load_beside(g, i, at));
+            }
+    }
+}

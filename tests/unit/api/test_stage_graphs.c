@@ -320,11 +320,11 @@ Test(stage_graphs, where_the_driver_refuses_the_host_walks)
 
 /* Stages a, b, c and d; b does not read what a writes. */
 static const char forked[] = "inputs: {x: 'f32[n]'}\nparams: {steps: i32}\nstages:\n"
-                           "  a: {kind: map, outputs: {p: {type: 'f32[n]', value: x * 2}}}\n"
-                           "  b: {kind: map, outputs: {q: {type: 'f32[n]', value: x + 1}}}\n"
-                           "  c: {kind: map, outputs: {y: {type: 'f32[n]', value: p * q}}}\n"
-                           "  d: {kind: reduce, map: p, operator: max, outputs: {most: f32}}\n"
-                           "outputs: [y, most]\nfuse: false\niterate: {steps: steps, feedback: {x: y}}\n";
+                             "  a: {kind: map, outputs: {p: {type: 'f32[n]', value: x * 2}}}\n"
+                             "  b: {kind: map, outputs: {q: {type: 'f32[n]', value: x + 1}}}\n"
+                             "  c: {kind: map, outputs: {y: {type: 'f32[n]', value: p * q}}}\n"
+                             "  d: {kind: reduce, map: p, operator: max, outputs: {most: f32}}\n"
+                             "outputs: [y, most]\nfuse: false\niterate: {steps: steps, feedback: {x: y}}\n";
 
 /* Kernels of the graph, in order, each with those that it follows: "a b c:ab d:a". */
 static const char *edges(void)
