@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen.c - a kernel's parameters: declared from the argument list of the plan, found again by number or identifier. */
+/* gen.c - a kernel's parameters: declared from the argument list of the plan, found again by number or identifier; fields of their
+ * arrays. */
 #include "gen.h"
 
 #include "llvmgen/builder/kb_target.h"
@@ -136,3 +137,28 @@ kb_arr gen_partials(const struct gen *g)
 }
 
 int gen_tunable(const struct gen *g, enum tunable_id t) { return g->c->tunable[t]; }
+
+kb_val gen_extent(struct gen *g, const struct prog_dim *d)
+{
+    return d->size < 0 ? kb_imm(g->k, TY_I64, d->add) : kb_add(g->k, gen_size(g, d->size), d->add);
+}
+
+kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field)
+{
+    if (!*a->field[0].name)
+        return kb_load(g->k, p, element);
+    kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
+    q.ty = a->field[field].type;
+    return kb_load(g->k, q, 0);
+}
+
+void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
+{
+    if (!*a->field[0].name) {
+        kb_store(g->k, p, element, x);
+        return;
+    }
+    kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
+    q.ty = a->field[field].type;
+    kb_store(g->k, q, 0, x);
+}

@@ -12,11 +12,6 @@
 
 /* ---- indices ----------------------------------------------------------------------------------------------------- */
 
-kb_val gen_extent(struct gen *g, const struct prog_dim *d)
-{
-    return d->size < 0 ? kb_imm(g->k, TY_I64, d->add) : kb_add(g->k, gen_size(g, d->size), d->add);
-}
-
 kb_val point_linear(struct point *pt)
 {
     kb *k = pt->g->k;
@@ -63,26 +58,6 @@ kb_val point_index(struct point *pt, int axis)
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 static bool structure(const struct prog_array *a) { return *a->field[0].name != 0; }
-
-kb_val gen_load_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field)
-{
-    if (!structure(a))
-        return kb_load(g->k, p, element);
-    kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
-    q.ty = a->field[field].type;
-    return kb_load(g->k, q, 0);
-}
-
-void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val element, int field, kb_val x)
-{
-    if (!structure(a)) {
-        kb_store(g->k, p, element, x);
-        return;
-    }
-    kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
-    q.ty = a->field[field].type;
-    kb_store(g->k, q, 0, x);
-}
 
 /* An element of an input, made from its indices dimension by dimension. */
 struct element {
