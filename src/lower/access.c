@@ -90,6 +90,13 @@ int access_direct_fields(const struct problem *p)
     return n;
 }
 
+int access_tile_pitch(int n, int bytes)
+{
+    enum { WORD = 4 };
+    const int unit = bytes < WORD ? WORD / bytes : 1;
+    return ((n + unit - 1) / unit | 1) * unit;
+}
+
 int access_widest(const struct problem *p)
 {
     int bytes = 1;

@@ -30,6 +30,9 @@ bool access_output_in_segments(const struct problem *p, const struct output *o);
 /* Elements per 16-byte access of the widest direct array: 16 / its element size, within [1, 16]; 1 without direct
  * arrays. */
 int access_vector_width(const struct problem *p);
+/* Elements of `bytes` from row to row of a tile in shared memory, whose rows have n of them: an odd number of words, or
+ * of larger elements, so that threads side by side, which have places in different rows, meet different banks. */
+int access_tile_pitch(int n, int bytes);
 int access_widest(const struct problem *p); /* bytes of the widest field of a direct array, at least 1 */
 bool access_any_direct(const struct problem *p);
 

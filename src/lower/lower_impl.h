@@ -63,6 +63,9 @@ void plan_set_pdl(const struct planner *pl, struct plan_case *c);
  * their ranges?  False after a diagnostic for each that is not. */
 bool plan_settings_check(struct planner *pl, const struct strategy *row);
 
+/* Scans: the cases whose outputs leave in another order than the space's; are there any? */
+bool segscan_turned_plan(struct planner *pl);
+
 /* May a plan's tunable of class TUNABLE_FREE have this value?  A launch bound must fit a multiprocessor, dependent
  * launch needs sm_90; of others every value is fine. */
 bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value);

@@ -158,7 +158,7 @@ struct plan_case {
     int mapper;   /* … the number of the kernel that does (results.h) */
     int filler;   /* where outputs have an initial value: the number of the kernel that writes it, launched first */
     bool tiled;   /* sums read tiles in shared memory (pairs.h) */
-    bool turns;   /* stencils: outputs in another order leave through shared memory (stencil_turned()) */
+    bool turns;   /* outputs in another order leave through shared memory (stencil_turned(), scan_turn()) */
     /* Stencils, aligned: how many elements, modulo a vector, a step along this axis moves the boundaries.
      * Columns: the first one is 1 where vectors lie anywhere in a row, the last one being the row's last elements. */
     int shift[SPACE_MAX - 1];

@@ -217,14 +217,27 @@ static void drop_never_taken(struct plan *plan, int from)
     plan->ncases = n;
 }
 
+/* What is left of scans whose outputs turn: few long segments, or columns that are short or few. */
+static bool after_turned(const struct strategy *row)
+{
+    return row->plan == segscan_strips_plan || row->plan == segscan_column_plan || row->plan == segscan_lookback_plan;
+}
+
+static void plan_rows(struct planner *pl, bool after)
+{
+    for (int i = 0; i < strategy_count() && !complete(pl->plan); i++) {
+        const char *why = NULL;
+        if ((!after || after_turned(&rows[i])) && fits(pl, &rows[i], &why))
+            plan_row(pl, &rows[i]);
+    }
+}
+
 static bool plan_chosen(struct planner *pl)
 {
     const int from = pl->plan->ncases;
-    for (int i = 0; i < strategy_count() && !complete(pl->plan); i++) {
-        const char *why = NULL;
-        if (fits(pl, &rows[i], &why))
-            plan_row(pl, &rows[i]);
-    }
+    if (segscan_turned_plan(pl))
+        plan_rows(pl, true);
+    plan_rows(pl, false);
     drop_never_taken(pl->plan, from);
     return pl->plan->ncases > 0;
 }

@@ -403,7 +403,7 @@ static void store_vector(void *of, int output, int i, kb_val *x)
 
 void lines_store(struct lines *l)
 {
-    const struct places places = { l->g, l, l->n * l->v, l->v, line_point, inside, line_way, store_vector };
+    const struct places places = { l->g, l, l->n * l->v, l->v, line_point, inside, line_way, store_vector, NULL };
     places_store(&places);
 }
 

@@ -45,6 +45,15 @@ static kb_val element_apart(const struct items *h, int i, kb_val at)
     return kb_add(k, kb_add(k, h->segment->first, kb_mul(k, own, stride)), kb_mul(k, steps, stride));
 }
 
+/* The indices of a point of a segment along the last axis, so that none is divided. */
+static void set_indices(const struct items *h, struct point *pt, kb_val at)
+{
+    kb *k = h->g->k;
+    const kb_val position = kb_add(k, h->base, kb_cast(k, at, TY_I64));
+    memcpy(pt->index, h->segment->here.index, sizeof pt->index);
+    pt->index[h->g->p->rank - 1] = h->g->p->reverse ? kb_sub(k, kb_sub(k, h->segment->length, 1), position) : position;
+}
+
 void items_point(const struct items *h, struct point *pt, int i)
 {
     struct gen *g = h->g;
@@ -58,6 +67,8 @@ void items_point(const struct items *h, struct point *pt, int i)
             point_init(pt, g, kb_sub(k, last, h->base), kb_neg(k, at), 0);
         else
             point_init(pt, g, kb_add(k, s->first, h->base), at, 0);
+        if (h->turn)
+            set_indices(h, pt, at);
         return;
     }
     kb_val position = kb_add(k, h->base, kb_cast(k, at, TY_I64));
@@ -381,6 +392,8 @@ static enum store_way staged_way(void *of, int output)
     const struct items *h = of;
     if (kept_gathers(h, output))
         return STORE_TOGETHER;
+    if (h->turn && scan_turns_output(h->g->p, output))
+        return STORE_KEPT;
     if (!h->staged || !access_output_vector(h->g->p, output))
         return STORE_ALONE;
     return items_store_words(h, output) ? STORE_PACKED : STORE_TOGETHER;
@@ -420,14 +433,15 @@ struct places items_places(struct items *h)
                             .point = item_point,
                             .inside = item_inside,
                             .way = staged_way,
-                            .store = staged_store };
+                            .store = staged_store,
+                            .keep = turn_keep };
 }
 
 void items_store(struct items *h)
 {
     kb *k = h->g->k;
     const struct places places = items_places(h);
-    if (!h->apart) {
+    if (!h->apart || (h->turn && !scan_turns_inputs(h->g->p))) {
         places_store(&places);
         return;
     }

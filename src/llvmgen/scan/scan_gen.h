@@ -107,6 +107,8 @@ struct items {
     const struct scan_ring *ring; /* the tile is one of a ring (ring.h) */
     const struct scan_ring_tile *ring_tile;
 
+    const struct turn *turn; /* the tile is one of a strip whose arrays lie in two orders (turn.c), or NULL */
+
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
     bool whole;  /* while the code for full tiles is emitted */
     int beside;  /* 1: `direct` begins with the element before the first position, and has the one after the last; or 0
@@ -167,6 +169,26 @@ kb_tup items_last(const struct items *h);
 void items_finish(const struct items *h);
 /* bool: does the thread hold the last position of the segment? */
 kb_val items_have_last(const struct items *h);
+
+/* ---- strips whose arrays lie in two orders (turn.c) ------------------------------------------------------------- */
+
+/* What goes through shared memory: fields of direct inputs, and of outputs. */
+struct turn {
+    kb_val first; /* i64, with scan_turn_planes(): the first element of the column that the thread loads */
+    kb_ptr input[DIRECT_FIELDS_MAX];
+    kb_ptr output[PROBLEM_ARGS_MAX][STATE_FIELDS_MAX];
+};
+void turn_new(struct gen *g, struct turn *t); /* once per kernel */
+/* The segment of the column: columns are neighbours where lanes store side by side. */
+kb_val turn_segment(struct gen *g, kb_val column);
+/* Inputs set out as they lie in memory; all lanes arrive.  Then `direct` is that of the thread's positions; the whole block
+ * arrives. */
+void turn_fetch(struct items *h, struct direct_vars *ahead);
+void turn_take(struct items *h, const struct direct_vars *ahead);
+/* Outputs: the fields x at position i; `of` is the items.  Then what was kept is stored, of columns where `exists`; the whole
+ * block arrives. */
+void turn_keep(void *of, int output, int i, const kb_val *x);
+void turn_leave(const struct items *h, kb_val exists);
 
 /* ---- outputs that some elements write (kept.c) -------------------------------------------------------------------- */
 

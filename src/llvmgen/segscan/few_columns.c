@@ -398,7 +398,7 @@ void columns_scan(const struct scan_ring *r, const struct scan_ring_tile *t, kb_
                 p->state[i * s.v + v] = kb_select(k, before[v].some, before[v].x, state_start(g));
             before[v] = upto;
         }
-    const struct places places = { g, p, s.rows * s.v, s.v, part_point, NULL, part_way, part_store };
+    const struct places places = { g, p, s.rows * s.v, s.v, part_point, NULL, part_way, part_store, NULL };
     places_store(&places);
     kb_proxy_fence(k);
     kb_mbar_arrive(k, r->scanned, t->stage);

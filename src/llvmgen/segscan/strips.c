@@ -28,6 +28,7 @@ struct shared {
     kb_arr aggregates; /* per group and column: what the group has combined */
     kb_arr seen;       /* per group and column: what the group has seen in an earlier tile, … */
     kb_ptr prefix;     /* … u32: a prefix */
+    struct turn turn;
 };
 
 struct strip_tile {
@@ -74,8 +75,10 @@ static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *
     t->strip = kb_name(kb_sub(k, ticket, kb_mul(k, t->index, strips)), "strip");
     const kb_val number = column_of(g, m, t->strip, kb_rem(k, kb_tid(k), m->width));
     t->exists = kb_lt(k, number, segments);
-    segment_open(g, &t->segment, kb_min(k, number, kb_sub(k, segments, 1)));
+    const kb_val column = kb_min(k, number, kb_sub(k, segments, 1));
+    segment_open(g, &t->segment, g->c->turns ? turn_segment(g, column) : column);
     t->h = (struct items){ .g = g, .segment = &t->segment, .n = n, .apart = true };
+    t->h.turn = g->c->turns ? &m->turn : NULL;
     struct items *h = &t->h;
     h->base = kb_mul(k, kb_cast(k, t->index, TY_I64), rows);
     h->own = kb_mul(k, kb_div(k, kb_tid(k), m->width), n);
@@ -103,11 +106,16 @@ static void kept_new(struct gen *g, struct kept *c)
 /* ---- the passes -------------------------------------------------------------------------------------------------- */
 
 /* What the thread combines of the tile that has been fetched, stored. */
-static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *t, const struct kept *c)
+static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *t, struct kept *c)
 {
     struct items *h = &t->h;
     g->here = &t->segment.here;
-    direct_take(g, &c->value, h->direct, h->n);
+    if (h->turn && scan_turns_inputs(g->p)) {
+        turn_take(h, &c->value);
+        direct_keep(g, &c->value, h->direct, h->n);
+    } else {
+        direct_take(g, &c->value, h->direct, h->n);
+    }
     items_contribute(h);
     const kb_tup x = items_total(h).x;
     kb_store(g->k, m->aggregates, kb_tid(g->k), x);
@@ -234,6 +242,8 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
         items_store(h);
         items_finish(h);
     }
+    if (h->turn)
+        turn_leave(h, t->exists);
 }
 
 /* ---- the block --------------------------------------------------------------------------------------------------- */
@@ -258,8 +268,12 @@ static void round_of(struct gen *g, const struct shared *m, struct way *w, kb_va
         kb_if(k, leader) { /* its answer is not waited for before the upsweep */
             kb_set(k, taken, ticket_take(g, &tile_tickets));
         }
-        items_load(&next.h);
-        direct_keep(g, &w->new.value, next.h.direct, next.h.n);
+        if (next.h.turn && scan_turns_inputs(g->p)) {
+            turn_fetch(&next.h, &w->new.value);
+        } else {
+            items_load(&next.h);
+            direct_keep(g, &w->new.value, next.h.direct, next.h.n);
+        }
     }
     open_tile(g, m, &last, kb_get(k, w->last));
     kb_if(k, kb_get(k, w->there)) {
@@ -313,6 +327,8 @@ static void scan_strips(struct gen *g, void *of)
     m.aggregates = state_shared(g, kb_threads(k), "group_totals");
     m.seen = state_shared(g, kb_threads(k), "seen_totals");
     m.prefix = kb_shared_v(k, TY_U32, kb_threads(k), "seen_prefixes");
+    if (g->c->turns)
+        turn_new(g, &m.turn);
     rounds(g, &m, ticket_take_first(g, m.ticket));
 }
 

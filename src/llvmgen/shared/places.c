@@ -25,6 +25,18 @@ static void store_together(const struct places *p, int output)
     }
 }
 
+static void keep(const struct places *p, int output)
+{
+    for (int i = 0; i < p->n; i++) {
+        kb_val x[STATE_FIELDS_MAX];
+        struct point pt;
+        p->point(p->of, &pt, i);
+        for (int f = 0; f < p->g->p->output[output].array.nfields; f++)
+            x[f] = output_value(&pt, output, f);
+        p->keep(p->of, output, i, x);
+    }
+}
+
 void places_store(const struct places *p)
 {
     for (int o = 0; o < p->g->p->noutputs; o++) {
@@ -33,6 +45,7 @@ void places_store(const struct places *p)
         switch (p->way(p->of, o)) {
         case STORE_ALONE: store_alone(p, o); break;
         case STORE_TOGETHER: store_together(p, o); break;
+        case STORE_KEPT: keep(p, o); break;
         case STORE_DONE: break;
         case STORE_PACKED: p->store(p->of, o, 0, NULL); break;
         }

@@ -83,6 +83,19 @@ int scan_ahead_each(const struct problem *p);
 static inline struct formula scan_length(const struct problem *p) { return segments_length(p); }
 static inline struct formula scan_segments(const struct problem *p) { return segments_count(p); }
 
+/* ---- outputs in another order (segscan/turned.c) ------------------------------------------------------------------- */
+
+/* The axis of their last dimension, which threads side by side store along; -1: there is none, or nothing turns. */
+int scan_turn(const struct problem *p);
+/* Lanes follow this axis, and direct inputs arrive through shared memory … */
+bool scan_turns_inputs(const struct problem *p);
+/* … or else this output leaves through it. */
+bool scan_turns_output(const struct problem *p, int output);
+/* Neither that axis nor the space's last one is scanned: blocks take boxes of both, plane by plane. */
+bool scan_turn_planes(const struct problem *p, const struct plan_case *c);
+/* Elements of `bytes` of such a tile. */
+int scan_turn_elements(const struct problem *p, const struct plan_case *c, int bytes);
+
 /* ---- planning ---------------------------------------------------------------------------------------------------- */
 
 struct planner;

@@ -27,10 +27,46 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
 /* Segments that keep every multiprocessor's threads busy one by one. */
 static struct formula many(const struct problem *p) { return f_le(f_mul(plan_sms(p), 1024), scan_segments(p)); }
 
+/* A thread per segment: planes, or short segments, of which lanes move sectors. */
+static void add_turned(struct planner *pl, const struct strategy *row, bool planes)
+{
+    enum { SHORT = 16, SECTOR = 32, LEAST = 128 };
+    const struct problem *p = pl->plan->problem;
+    const int sector = SECTOR / access_widest(p), items = planes ? sector / 2 : sector, n = pl->plan->ncases;
+    const struct formula guard =
+        planes ? f_le(f_mul(plan_sms(p), LEAST), scan_segments(p)) : f_le(scan_length(p), SHORT);
+    add_case(pl, row, "", planes ? "turned_planes" : "turned_few", plan_pinned(pl) ? (struct formula){ 0 } : guard);
+    struct plan_case *c = &pl->plan->cases[n];
+    if (planes)
+        plan_set(c, TN_THREADS, 256, NULL);
+    plan_set(c, TN_ITEMS, items < 8 ? items : 8, NULL);
+}
+
+/* Neither order of the last dimensions is that of all arrays. */
+void segscan_column_turned(struct planner *pl, const struct strategy *row)
+{
+    enum { SHORT = 128 };
+    const struct problem *p = pl->plan->problem;
+    const int from = pl->plan->ncases;
+    const bool planes = scan_turns_inputs(p) && !scan_trailing(p);
+    if (planes || !plan_pinned(pl))
+        add_turned(pl, row, planes);
+    if (!planes && !plan_pinned(pl))
+        add_case(pl, row, "turned short", "turned_short", f_le(scan_length(p), SHORT));
+    if (!planes)
+        add_case(pl, row, "turned", "turned", (struct formula){ 0 });
+    for (int i = from; i < pl->plan->ncases; i++)
+        segscan_turn(pl, &pl->plan->cases[i]);
+}
+
 void segscan_column_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool neighbours = p->offsets < 0 && p->rank > 0 && !p->space[p->rank - 1].reduced;
+    if (plan_pinned(pl) && scan_turn(p) >= 0) {
+        segscan_column_turned(pl, row);
+        return;
+    }
     if (plan_pinned(pl)) {
         add_case(pl, row, p->offsets < 0 ? "strips" : "", "column", (struct formula){ 0 });
         return;
@@ -42,17 +78,26 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
         add_case(pl, row, "strips", "strips", (struct formula){ 0 });
 }
 
+static struct formula blocks_of(const struct problem *p, const struct plan_case *c)
+{
+    const int threads = c->tunable[TN_THREADS];
+    if (!scan_turn_planes(p, c))
+        return f_cdiv(scan_segments(p), c->tunable[TN_ROWS] > 1 ? 32 : threads);
+    const struct formula rows = access_extent(p, &p->space[scan_turn(p)].extent);
+    return f_mul(f_cdiv(rows, 32), f_cdiv(access_extent(p, &p->space[p->rank - 1].extent), threads / 32));
+}
+
 bool segscan_column_build(struct planner *pl, struct plan_case *c)
 {
     const bool strips = c->tunable[TN_ROWS] > 1;
-    const int each = strips ? 32 : c->tunable[TN_THREADS];
-    const struct formula blocks = f_cdiv(scan_segments(pl->plan->problem), each);
+    const struct formula blocks = blocks_of(pl->plan->problem, c);
     scan_kernel(pl, c, "");
-    plan_launch(pl, c, 0, f_max(strips ? blocks : f_min(blocks, 1 << 20), 1));
+    plan_launch(pl, c, 0, f_max(strips || c->turns ? blocks : f_min(blocks, 1 << 20), 1));
     const struct misfit m[] = { { strips && pl->plan->problem->offsets >= 0,
                                   "segments between offsets have lengths of their own, and a thread each (rows: 1)" },
                                 { strips && c->tunable[TN_ROWS] != c->tunable[TN_THREADS] / 32,
                                   "rows: one per warp, or a single one" },
+                                { !segscan_turns_fit(pl, c), "a tile that turns does not fit" },
                                 { 0 } };
     return scan_consistent(pl, c, m) && scan_check_tunables(pl, c);
 }

@@ -23,6 +23,12 @@ void segscan_add_cases(struct planner *pl, const struct strategy *row, const cha
 struct formula segscan_lost(const struct problem *p, int vector);
 /* A kernel with the arguments that all of them have: those of scans, count. */
 struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c);
+/* Cases whose outputs leave in another order (plan_case.turns); they come before those of all strategies. */
+void segscan_strips_turned(struct planner *pl, const struct strategy *row);
+void segscan_column_turned(struct planner *pl, const struct strategy *row);
+/* Such a case, with fewer items where its tile is too large, or no such case where that is not enough. */
+void segscan_turn(const struct planner *pl, struct plan_case *c);
+bool segscan_turns_fit(const struct planner *pl, const struct plan_case *c);
 bool segscan_check(struct planner *pl, const struct plan_case *c);
 
 #endif

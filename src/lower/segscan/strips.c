@@ -7,12 +7,23 @@
  */
 #include "segscan.h"
 
-enum { NARROW = 8, TILES = 16, WORDS = 20, WORDS_OF_FEW = 28, WORDS_OF_HALF = 56, HALF = 512, HEAVY = 4, WIDE = 2 };
+enum {
+    NARROW = 8,
+    TILES = 16,
+    FEW_TILES = 4,
+    WORDS = 20,
+    WORDS_OF_FEW = 28,
+    WORDS_OF_HALF = 56,
+    HALF = 512,
+    HEAVY = 4,
+    WIDE = 2
+};
 
 bool segscan_strips_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
-    const struct misfit m[] = { { scan_trailing(p) || p->space[p->rank - 1].reduced,
+    const bool rows = scan_trailing(p) || p->space[p->rank - 1].reduced;
+    const struct misfit m[] = { { rows && !scan_turns_inputs(p),
                                   "it scans columns: the last dimension must be kept, and some other one scanned" },
                                 segscan_determined(p),
                                 segscan_single(p),
@@ -30,19 +41,22 @@ static struct formula strips(const struct problem *p, const struct plan_case *c)
     return f_cdiv(scan_segments(p), c->tunable[TN_THREADS] / c->tunable[TN_ROWS]);
 }
 
-/* Strips that are too few for the device one by one, and that have enough tiles to share. */
+/* Strips that are too few for the device one by one, and that have enough tiles to share; those that turn are better off
+ * sharing fewer than leaving multiprocessors without work. */
 static struct formula few(const struct problem *p, const struct plan_case *c)
 {
-    const struct formula share = f_le(strips(p, c), f_mul(f_sms(), 2));
-    return f_and(share, f_le(f_mul(rows_of(c), TILES), scan_length(p)));
+    const struct formula across = strips(p, c), share = f_le(across, f_mul(f_sms(), 2));
+    const struct formula idle = f_max(f_div(f_mul(across, 4 * TILES), f_sms()), FEW_TILES);
+    const struct formula tiles = c->turns ? f_min(idle, TILES) : f_const(TILES);
+    return f_and(share, f_le(f_mul(rows_of(c), tiles), scan_length(p)));
 }
 
 /* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768, or by 512 where elements are wide: tiles that
  * wait for one another are better large.  Addresses take more registers before sm_90. */
-static void fit_registers(const struct problem *p, struct plan_case *c, int sm)
+static void fit_registers(const struct problem *p, struct plan_case *c, int sm, bool turns)
 {
     const int each = scan_items_in_words(p);
-    if (each >= HEAVY && each - state_words(p, NULL) >= WIDE && c->tunable[TN_THREADS] <= HALF) {
+    if (each >= HEAVY && (turns || each - state_words(p, NULL) >= WIDE) && c->tunable[TN_THREADS] <= HALF) {
         plan_set(c, TN_BLOCKS_PER_SM, HALF / c->tunable[TN_THREADS], NULL);
         plan_set(c, TN_ITEMS, WORDS_OF_HALF / HEAVY, NULL);
         plan_lighten(p, c);
@@ -54,7 +68,8 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm)
         c->tunable[TN_ITEMS]--;
 }
 
-static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int width)
+static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int width,
+                     bool turns)
 {
     const struct problem *p = pl->plan->problem;
     const int from = pl->plan->ncases;
@@ -62,7 +77,9 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
-        fit_registers(p, c, pl->plan->device.sm);
+        fit_registers(p, c, pl->plan->device.sm, turns);
+        if (turns)
+            segscan_turn(pl, c);
         plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);
         if (plan_pinned(pl))
             continue;
@@ -72,11 +89,26 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     }
 }
 
+void segscan_strips_turned(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const char *why;
+    if (!segscan_strips_fits(p, &pl->plan->device, &pl->s->arena, &why))
+        return;
+    if (!scan_turns_inputs(p))
+        add_case(pl, row, "narrow", "turned_narrow", NARROW, true);
+    add_case(pl, row, "turned", "turned_strips", 32, true);
+}
+
 void segscan_strips_plan(struct planner *pl, const struct strategy *row)
 {
+    const struct problem *p = pl->plan->problem;
+    const bool turns = plan_pinned(pl) && scan_turn(p) >= 0;
+    if (!plan_pinned(pl) && scan_turn(p) >= 0 && (scan_trailing(p) || !scan_turns_inputs(p)))
+        return; /* what is left is too short */
     if (!plan_pinned(pl))
-        add_case(pl, row, "narrow", "narrow_strips", NARROW);
-    add_case(pl, row, "", "shared_strips", 32);
+        add_case(pl, row, "narrow", "narrow_strips", NARROW, false);
+    add_case(pl, row, turns ? "turned" : "", "shared_strips", 32, turns);
 }
 
 bool segscan_strips_build(struct planner *pl, struct plan_case *c)
@@ -97,6 +129,7 @@ bool segscan_strips_build(struct planner *pl, struct plan_case *c)
     const int columns = threads / rows;
     const struct misfit m[] = { { threads % 32 || threads % rows || columns > 32 || (columns & (columns - 1)),
                                   "a strip has threads / rows columns: 1, 2, 4 … or 32" },
+                                { !segscan_turns_fit(pl, c), "a tile that turns does not fit" },
                                 { 0 } };
     return scan_consistent(pl, c, m) && scan_check_tunables(pl, c);
 }

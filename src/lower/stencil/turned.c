@@ -35,11 +35,9 @@ bool stencil_turned(const struct problem *p, const struct plan_case *c, int outp
     return c->turns && turn_of(p, output) >= 0 && turn_of(p, output) == stencil_turn(p);
 }
 
-/* An odd number of words, or of larger elements: then threads side by side store into different banks. */
 int stencil_turned_pitch(const struct problem *p, const struct plan_case *c, int bytes)
 {
-    const int unit = bytes < WORD ? WORD / bytes : 1;
-    return ((stencil_box(c, p->rank, stencil_turn(p)) + unit - 1) / unit | 1) * unit;
+    return access_tile_pitch(stencil_box(c, p->rank, stencil_turn(p)), bytes);
 }
 
 static int64_t tile_bytes(const struct problem *p, const struct plan_case *c)
