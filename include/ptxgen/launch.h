@@ -128,9 +128,6 @@ PTXGEN_API ptxgen_status ptxgen_workspace_reset(ptxgen_session *PTXGEN_OPTIONAL 
 /**
  * Load what a launch with these arguments on this stream needs, so that the launch only launches.  Needed once before
  * a launch is captured into a graph; optional otherwise.  args NULL: the code of all cases, no memory.
- *
- * The first launch or preparation of a spec with stages compiles its stages in several threads, which end before the
- * call goes on.
  */
 PTXGEN_API ptxgen_status ptxgen_prepare(ptxgen_session *PTXGEN_OPTIONAL s, ptxgen_loaded *loaded,
                                         const ptxgen_arguments *PTXGEN_OPTIONAL args,

@@ -150,7 +150,7 @@ static void operators(struct str *out)
         const char *name, *types;
         bool widen;
         const char *state, *identity, *pad, *let, *combine, *lift, *result;
-        bool commutative, pivot;
+        bool commutative, pivot, finite;
         const char *exact;
     } row[] = {
 #define OP(...) { __VA_ARGS__ },

@@ -394,18 +394,6 @@ ptxgen_status ptxgen_launch(ptxgen_session *s, ptxgen_loaded *loaded, const ptxg
     return ok ? PTXGEN_OK : fault_report(s, &f);
 }
 
-void launch_load_code(struct ptxgen_loaded *l, const ptxgen_arguments *args, cu_stream stream)
-{
-    struct launch x;
-    struct fault f;
-    bool pushed;
-
-    if (!launch_begin(&x, NULL, l, args, stream, false, &f) || !gpu_enter(l->gpu, &pushed, &f))
-        return;
-    load_case(l, NULL, x.c, stream, &f);
-    gpu_leave(l->gpu, pushed);
-}
-
 static bool load_all(struct ptxgen_loaded *l, struct ptxgen_session *s, cu_stream stream, struct fault *f)
 {
     if (l->source.make && (!load_outside_capture(l, stream, "the code of all cases would be loaded", f) ||

@@ -19,7 +19,6 @@ struct loaded_stages {
     void (*end)(void *user); /* p is not read any more */
     struct loop_code loop;
     _Atomic bool refused; /* the graph of a loop, by the driver: the host walks */
-    _Atomic bool begun;   /* the first launch has loaded code ahead */
     struct ptxgen_loaded *stage[];
 };
 
@@ -34,12 +33,6 @@ ptxgen_status launch_prepare_stages(struct ptxgen_session *s, struct ptxgen_load
                                     cu_stream stream);
 ptxgen_status launch_measure_stages(struct ptxgen_session *s, struct ptxgen_loaded *l, const ptxgen_arguments *args,
                                     ptxgen_workspace *out);
-
-/* The code that a launch of one stage with these arguments takes.  What fails here is left to that launch. */
-void launch_load_code(struct ptxgen_loaded *l, const ptxgen_arguments *args, cu_stream stream);
-/* The same for all stages, in threads, once in the life of l (ahead.c). */
-void stages_load_ahead(struct ptxgen_loaded *l, const struct run_args *run, const struct stages_layout *layout,
-                       cu_stream stream);
 
 /* A caller's workspace (stages_workspace.c): arrays between stages, with `layout`, lie at the beginning of scratch. */
 struct stages_pieces {

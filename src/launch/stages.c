@@ -273,10 +273,7 @@ static ptxgen_status walk(struct stage_walk *w, const ptxgen_arguments *args)
 
     if (!gpu_enter(w->l->gpu, &pushed, &f))
         return fault_report(w->s, &f);
-    bool ok = begin(w, args, defaults, &run, &layout, &f);
-    if (ok && !w->l->stages->begun)
-        stages_load_ahead(w->l, &run, &layout, w->stream);
-    if (!ok || !(w->workspace ? go_in_workspace : go)(w, &run, &layout, &f))
+    if (!begin(w, args, defaults, &run, &layout, &f) || !(w->workspace ? go_in_workspace : go)(w, &run, &layout, &f))
         fails(w, &f);
     gpu_leave(w->l->gpu, pushed);
     return w->status;

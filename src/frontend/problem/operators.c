@@ -115,6 +115,7 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
     op->nlets = lets.nlets;
     op->commutative = row->commutative;
     op->pivot = row->pivot;
+    op->finite = row->finite && ty_kind(field[0]) == 'f';
     op->exact = row->exact && strchr(row->exact, ty_kind(field[0]));
     op->builtin = true;
     return op;

@@ -96,7 +96,7 @@ struct op {
     bool commutative;
     bool exact; /* any order and grouping gives the same bits (integer add, min, …) */
     bool builtin;
-    bool pivot; /* see operators.def */
+    bool pivot, finite; /* see operators.def */
 };
 
 /* The machine's own instruction for a built-in operator on a scalar state of 4 or 8 bytes, atomic and (4-byte integers)

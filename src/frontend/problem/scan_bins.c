@@ -146,7 +146,7 @@ static void know_some(struct builder *b, struct reduction *r)
 /* Is the state of no elements neutral, too, where it is shown?  Of a built-in operator that is known. */
 static bool begins_neutral(const struct op *op, bool shown)
 {
-    bool neutral = op->builtin && op->identity[0];
+    bool neutral = op->builtin && op->identity[0] && !op->finite;
     for (int f = 0; f < op->nfields && shown; f++)
         neutral = neutral && (!op->pad[f] || expr_equal(op->pad[f], op->identity[f]));
     return neutral;

@@ -3,8 +3,6 @@
  * and goes through graphs as the real one does. */
 #include "ptxgen/stages.h"
 
-#include <unistd.h>
-
 #include "support/launch_fixture.h"
 
 /* x becomes y, and its twin, in turn. */
@@ -319,12 +317,12 @@ Test(stage_graphs, where_the_driver_refuses_the_host_walks)
 /* ---- branches ---------------------------------------------------------------------------------------------------- */
 
 /* Stages a, b, c and d; b does not read what a writes. */
-static const char forked[] = "inputs: {x: 'f32[n]'}\nparams: {steps: i32}\nstages:\n"
-                             "  a: {kind: map, outputs: {p: {type: 'f32[n]', value: x * 2}}}\n"
-                             "  b: {kind: map, outputs: {q: {type: 'f32[n]', value: x + 1}}}\n"
-                             "  c: {kind: map, outputs: {y: {type: 'f32[n]', value: p * q}}}\n"
-                             "  d: {kind: reduce, map: p, operator: max, outputs: {most: f32}}\n"
-                             "outputs: [y, most]\nfuse: false\niterate: {steps: steps, feedback: {x: y}}\n";
+static const char fork[] = "inputs: {x: 'f32[n]'}\nparams: {steps: i32}\nstages:\n"
+                           "  a: {kind: map, outputs: {p: {type: 'f32[n]', value: x * 2}}}\n"
+                           "  b: {kind: map, outputs: {q: {type: 'f32[n]', value: x + 1}}}\n"
+                           "  c: {kind: map, outputs: {y: {type: 'f32[n]', value: p * q}}}\n"
+                           "  d: {kind: reduce, map: p, operator: max, outputs: {most: f32}}\n"
+                           "outputs: [y, most]\nfuse: false\niterate: {steps: steps, feedback: {x: y}}\n";
 
 /* Kernels of the graph, in order, each with those that it follows: "a b c:ab d:a". */
 static const char *edges(void)
@@ -342,7 +340,7 @@ static const char *edges(void)
 
 Test(stage_graphs, stages_that_do_not_need_each_other_are_branches)
 {
-    load(forked);
+    load(fork);
     steps[0].i = 2;
     cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     fake->capturing = 1;
@@ -360,7 +358,7 @@ Test(stage_graphs, stages_that_do_not_need_each_other_are_branches)
 
 Test(stage_graphs, the_third_launch_with_the_same_arguments_starts_a_graph)
 {
-    load(forked);
+    load(fork);
     steps[0].i = 2;
     for (int launch = 1; launch < 6; launch++) {
         const int before = fake->ncalls;
@@ -378,24 +376,5 @@ Test(stage_graphs, the_third_launch_with_the_same_arguments_starts_a_graph)
     for (int launch = 1; launch < 6; launch++)
         cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuGraphLaunch"), 0);
-    end_graphs();
-}
-
-/* The code of all stages is made at once, where there are processors for that. */
-Test(stage_graphs, the_first_launch_has_all_code_before_a_stage_begins)
-{
-    const bool alone = sysconf(_SC_NPROCESSORS_ONLN) < 2;
-    int loads = 0, late = 0;
-    load("inputs: {x: 'f32[n]'}\nstages:\n"
-         "  a: {kind: scan, map: x, operator: add, outputs: {y: 'f32[n]'}}\n"
-         "  b: {kind: reduce, map: y, operator: max, outputs: {most: f32}}\noutputs: [y, most]\n");
-    cr_assert_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
-    for (int i = 0, launched = 0; i < fake->ncalls; i++) {
-        launched += !strncmp(fake->call[i].name, "cuLaunchKernel", 14);
-        loads += !strcmp(fake->call[i].name, "cuModuleLoadDataEx");
-        late += launched && !strcmp(fake->call[i].name, "cuModuleLoadDataEx");
-    }
-    cr_expect_eq(loads, 2);
-    cr_expect(alone || late == 0, "%d of them after a launch", late);
     end_graphs();
 }
