@@ -67,9 +67,8 @@ static const struct spec_row rows[] = {
     { ROWS "operator: min\nby: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "map: f32 = x\n  identity: f32 = inf" },
     { ROWS "operator: min\nby: key\noutputs: {y: 'f32[m, k]'}\n", "map.some: bool = true\n" },
     { ROWS "operator: last\nby: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "identity.some: bool = false\n" },
-    { ROWS
-      "map: {a: x, b: x}\noperator: affine\nby: key\nbins: k\nmode: exclusive\noutputs: {y: {type: 'f32[m, n]', value: "
-      "s.b}}\n", /* zero times NaN */
+    { "kind: scan\ninputs: {x: 'f32[m, n]', key: 'i16[m, n]'}\nmap: {a: x, b: x}\noperator: affine\nby: key\nbins: k\n"
+      "mode: exclusive\noutputs: {y: {type: 'f32[m, n]', value: s.b}}\n", /* zero times NaN */
       "identity.some: bool = false\n" },
     { ROWS OWN "a * b}\nby: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n",
       "combine: f32 = (if b.some then (if a.some then (a * b) else b) else a)\n" },
