@@ -324,6 +324,15 @@ int kept_bytes(const struct problem *p)
     return bytes;
 }
 
+int state_bytes(const struct problem *p)
+{
+    enum ty type[STATE_FIELDS_MAX];
+    int bytes = 0;
+    for (int f = 0, n = state_fields(p, type); f < n; f++)
+        bytes += ty_bytes(type[f]);
+    return bytes;
+}
+
 int state_words(const struct problem *p, int *offset)
 {
     enum ty type[STATE_FIELDS_MAX];

@@ -62,6 +62,7 @@ int state_fields(const struct problem *p, enum ty *types /* or NULL */);
 int state_first(const struct problem *p, int reduction);
 /* Bytes of the widest value that is kept, scalars alone; 0: none is. */
 int kept_bytes(const struct problem *p);
+int state_bytes(const struct problem *p); /* of all fields, in tables */
 /* Words of 4 bytes that it takes between blocks, and the byte where each field lies (offset may be NULL): fields in
  * order, each at a multiple of its size, at most of 4 bytes. */
 int state_words(const struct problem *p, int *offset);

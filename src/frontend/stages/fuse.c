@@ -265,7 +265,8 @@ static const char *reader_obstacle(const struct fusing *f, const struct part *ma
 
 /* ---- together ---------------------------------------------------------------------------------------------------- */
 
-const struct problem *fuse_build(const struct fusing *f, const struct ynode *root, const char *name, const char **why)
+static const struct problem *fuse_build(const struct fusing *f, const struct ynode *root, const char *name,
+                                        const char **why)
 {
     struct diags *d = &f->sb->b->s->diags;
     const struct diags kept = *d;
@@ -280,29 +281,32 @@ const struct problem *fuse_build(const struct fusing *f, const struct ynode *roo
     return p;
 }
 
-static const char *fuse(struct fusing *f, int number)
+const char *fuse_into(const struct fusing *f, int number, int to, const struct fuse_way *way)
 {
     struct stages_builder *sb = f->sb;
-    struct part *map = &sb->part[number];
-    const char *why = map_obstacle(f, map), *clash = "";
-    const int to = why ? -1 : only_reader(f, number, &why);
-    why = why ? why : reader_obstacle(f, map, to);
-    if (why)
-        return why;
-    struct part *reader = &sb->part[to];
-    const struct ynode *root = fused_root(sb, map, reader, &clash);
+    struct part *part = &sb->part[number], *whole = &sb->part[to];
+    const char *clash = "", *why = NULL;
+    const struct ynode *root = way->root(sb, whole, part, &clash);
     if (!root)
-        return fuse_because(f, "'B' has another 'A'", reader->name, clash);
-    const struct problem *p = fuse_build(f, root, reader->name, &why);
+        return fuse_because(f, "'B' has another 'A'", whole->name, clash);
+    const struct problem *p = fuse_build(f, root, whole->name, &why);
     if (!p)
         return why ? why : "in one stage, there are errors";
-    if (!fusion_is_both(sb->b->a, map->problem, reader->problem, p))
-        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", reader->name,
-                            "");
-    reader->root = root;
-    reader->problem = p;
-    map->into = to;
+    if (!way->is_both(sb->b->a, whole->problem, part->problem, p))
+        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", whole->name, "");
+    whole->root = root;
+    whole->problem = p;
+    part->into = to;
     return NULL;
+}
+
+static const char *fuse(struct fusing *f, int number)
+{
+    const struct part *map = &f->sb->part[number];
+    const char *why = map_obstacle(f, map);
+    const int to = why ? -1 : only_reader(f, number, &why);
+    why = why ? why : reader_obstacle(f, map, to);
+    return why ? why : fuse_into(f, number, to, &(struct fuse_way){ fused_root, fusion_is_both });
 }
 
 /* What has become of candidates, in the order of the program. */

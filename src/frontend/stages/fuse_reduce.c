@@ -94,26 +94,11 @@ static const char *outputs_obstacle(const struct fusing *f, const struct part *w
 
 static const char *join(struct fusing *f, int number, int to)
 {
-    struct stages_builder *sb = f->sb;
-    struct part *reduction = &sb->part[number], *writer = &sb->part[to];
-    const char *why = reduction_obstacle(f, reduction), *clash = NULL;
+    const struct part *reduction = &f->sb->part[number], *writer = &f->sb->part[to];
+    const char *why = reduction_obstacle(f, reduction);
     why = why ? why : writer_obstacle(f, writer);
     why = why ? why : outputs_obstacle(f, writer, reduction->problem);
-    if (why)
-        return why;
-    const struct ynode *root = joined_root(sb, writer, reduction, &clash);
-    if (!root)
-        return fuse_because(f, "'B' has another 'A'", writer->name, clash);
-    const struct problem *p = fuse_build(f, root, writer->name, &why);
-    if (!p)
-        return why ? why : "in one stage, there are errors";
-    if (!joining_is_both(sb->b->a, writer->problem, reduction->problem, p))
-        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", writer->name,
-                            "");
-    writer->root = root;
-    writer->problem = p;
-    reduction->into = to;
-    return NULL;
+    return why ? why : fuse_into(f, number, to, &(struct fuse_way){ joined_root, joining_is_both });
 }
 
 void join_reductions(struct fusing *f)

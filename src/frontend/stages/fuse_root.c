@@ -148,7 +148,7 @@ static struct ynode *own_keys(struct arena *a, const struct part *part, const ch
     return root;
 }
 
-const struct ynode *fused_root(struct stages_builder *sb, const struct part *map, const struct part *reader,
+const struct ynode *fused_root(struct stages_builder *sb, const struct part *reader, const struct part *map,
                                const char **clash)
 {
     struct arena *a = sb->b->a;

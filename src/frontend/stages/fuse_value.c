@@ -87,24 +87,9 @@ static const char *order_obstacle(const struct fusing *f, int number, int writer
 
 const char *fuse_with_writer(struct fusing *f, int number, int to)
 {
-    struct stages_builder *sb = f->sb;
-    struct part *map = &sb->part[number], *writer = &sb->part[to];
-    const char *why = map_obstacle(f, map), *clash = NULL;
-    why = why ? why : writer_obstacle(f, map, writer);
+    const struct part *map = &f->sb->part[number];
+    const char *why = map_obstacle(f, map);
+    why = why ? why : writer_obstacle(f, map, &f->sb->part[to]);
     why = why ? why : order_obstacle(f, number, to);
-    if (why)
-        return why;
-    const struct ynode *root = valued_root(sb, writer, map, &clash);
-    if (!root)
-        return fuse_because(f, "'B' has another 'A'", writer->name, clash);
-    const struct problem *p = fuse_build(f, root, writer->name, &why);
-    if (!p)
-        return why ? why : "in one stage, there are errors";
-    if (!values_are_both(sb->b->a, writer->problem, map->problem, p))
-        return fuse_because(f, "in one stage with 'B', names or dimensions would mean something else", writer->name,
-                            "");
-    writer->root = root;
-    writer->problem = p;
-    map->into = to;
-    return NULL;
+    return why ? why : fuse_into(f, number, to, &(struct fuse_way){ valued_root, values_are_both });
 }

@@ -200,7 +200,7 @@ static bool reader_same(struct twins *t, int more)
     return is;
 }
 
-bool fusion_is_both(struct arena *a, const struct problem *map, const struct problem *reader,
+bool fusion_is_both(struct arena *a, const struct problem *reader, const struct problem *map,
                     const struct problem *fused)
 {
     struct twins *of_reader = arena_new(a, struct twins, 2), *of_map = of_reader + 1;

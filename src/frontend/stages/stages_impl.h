@@ -94,8 +94,16 @@ struct fusing {
 };
 /* The text, with A for the array and B for the stage. */
 const char *fuse_because(const struct fusing *f, const char *format, const char *name, const char *array);
-/* The problem of a tree whose messages nobody sees; NULL: *why is the first of them. */
-const struct problem *fuse_build(const struct fusing *f, const struct ynode *root, const char *name, const char **why);
+/* How two parts become one: the tree of the whole with the part in it (NULL: both have a let of the name *clash), and the
+ * proof that its problem is both. */
+struct fuse_way {
+    const struct ynode *(*root)(struct stages_builder *sb, const struct part *whole, const struct part *part,
+                                const char **clash);
+    bool (*is_both)(struct arena *a, const struct problem *whole, const struct problem *part,
+                    const struct problem *both);
+};
+/* Part `number` becomes part of `to`; or why not. */
+const char *fuse_into(const struct fusing *f, int number, int to, const struct fuse_way *way);
 int problem_input(const struct problem *p, const char *name); /* -1: none */
 /* Do the dimensions of an array follow the axes of the space, in their order? */
 bool axes_in_order(const int *axis, int rank);
@@ -119,10 +127,10 @@ bool joining_is_both(struct arena *a, const struct problem *writer, const struct
 /* After the parts are there, all without errors. */
 void fuse_maps(struct stages_builder *sb);
 /* The tree of the reader with the map in it; NULL: both have a let of the name *clash. */
-const struct ynode *fused_root(struct stages_builder *sb, const struct part *map, const struct part *reader,
+const struct ynode *fused_root(struct stages_builder *sb, const struct part *reader, const struct part *map,
                                const char **clash);
 /* Does `fused` compute what the reader does, from the values that the map would have stored? */
-bool fusion_is_both(struct arena *a, const struct problem *map, const struct problem *reader,
+bool fusion_is_both(struct arena *a, const struct problem *reader, const struct problem *map,
                     const struct problem *fused);
 /* What is called like the loop's step is reported. */
 void loop_keeps_step(struct stages_builder *sb);

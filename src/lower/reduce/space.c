@@ -52,15 +52,6 @@ static bool has_redux(const struct problem *p)
 /* How often a block keeps a total of each of its warps, and room for few small ones with tickets and barriers. */
 enum { TOTALS = 3, TOTALS_MIN = 2048 };
 
-static int state_bytes(const struct problem *p)
-{
-    enum ty type[STATE_FIELDS_MAX];
-    int bytes = 0;
-    for (int f = 0, n = state_fields(p, type); f < n; f++)
-        bytes += ty_bytes(type[f]);
-    return bytes;
-}
-
 int reduce_totals_bytes(const struct problem *p, const struct plan_case *c)
 {
     const int combine = c->tunable[TN_COMBINE], tree = combine == COMBINE_TREE || combine == COMBINE_TREE_LEADERS;

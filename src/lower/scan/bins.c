@@ -39,15 +39,6 @@ int scan_bins_staged(const struct problem *p)
     return placed ? bytes : 0;
 }
 
-static int state_bytes(const struct problem *p)
-{
-    enum ty type[STATE_FIELDS_MAX];
-    int bytes = 0;
-    for (int f = 0, n = state_fields(p, type); f < n; f++)
-        bytes += ty_bytes(type[f]);
-    return bytes;
-}
-
 /* Of a bin, in all tables of a block. */
 static int64_t bin_bytes(const struct problem *p, int threads)
 {
