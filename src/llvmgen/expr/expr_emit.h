@@ -81,7 +81,7 @@ void emit_together(kb *k, int n, struct emit_env *const *env, int nexprs, const 
 /* Emits the largest parts of the expressions that stay the same from element to element, as the callback says of an
  * expression whose arguments do.  Environments of elements use the values if they begin with env's `sum`. */
 typedef bool emit_stays(const void *what, const struct expr *e);
-void emit_ahead(kb *k, struct emit_env *env, emit_stays *stays, const void *what, int nexprs,
+void emit_ahead(kb *k, struct emit_env *env, emit_stays *same, const void *what, int nexprs,
                 const struct expr *const *e);
 /* n expressions as the fields of a tuple. */
 kb_tup emit_exprs(kb *k, struct emit_env *env, int n, const struct expr *const *e);

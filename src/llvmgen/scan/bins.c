@@ -118,7 +118,7 @@ static kb_tup take(const struct bins *b, kb_val bin, kb_tup x)
     LET(before, lower(k, peers));
     const bool exclusive = g->p->exclusive, count = bins_count(g->p);
     const kb_tup old = kb_load(k, b->own, place(k, bin));
-    kb_tup upto = x, own = old;
+    kb_tup upto, own;
     if (count) {
         upto = state_combine(g, old, times(k, x, kb_popcount(k, peers)));
         own = state_combine(g, old, times(k, x, kb_add(k, kb_popcount(k, before), exclusive ? 0 : 1)));

@@ -180,7 +180,7 @@ struct turn {
 };
 void turn_new(struct gen *g, struct turn *t); /* once per kernel */
 /* The segment of the column: columns are neighbours where lanes store side by side. */
-kb_val turn_segment(struct gen *g, kb_val column);
+kb_val turn_segment(struct gen *g, kb_val number);
 /* Inputs set out as they lie in memory; all lanes arrive.  Then `direct` is that of the thread's positions; the whole block
  * arrives. */
 void turn_fetch(struct items *h, struct direct_vars *ahead);
