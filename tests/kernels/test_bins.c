@@ -235,3 +235,34 @@ Test(bins, scans_of_shapes)
         harness_close(&h);
     }
 }
+
+/* What plans themselves choose, where an output has another order, a count does not fit a word, all elements are NaN. */
+Test(bins, scans_as_planned)
+{
+    static const struct {
+        const char *text;
+        int64_t size[2];
+    } spec[] = {
+        { "inputs: {key: 'i32[m, n]'}\nover: n\nby: key % 4\nbins: 4\nmap: 1\noperator: add\noutputs: {y: 'i32[n, "
+          "m]'}\n",
+          { 40, 100 } },
+        { "inputs: {key: 'i32[m, n]'}\nover: m\nby: key % 4\nmap: 1\noperator: add\noutputs: {y: 'i32[n, m]', t: "
+          "'i32[n, 4]'}\n",
+          { 100, 40 } },
+        { "inputs: {key: 'u8[n]'}\nby: key % 5\nbins: 5\nmap: i64(1)\ninit: 5000000000\noperator: add\n"
+          "outputs: {y: {type: 'i64[n]', at: index(n), value: s}}\n",
+          { 300 } },
+        { "inputs: {key: 'u8[n]'}\nby: key % 5\nbins: 5\nmap: f32(key) / 0 * 0\noperator: logsumexp\n"
+          "outputs: {y: {type: 'f32[n]', value: s.max}}\n",
+          { 300 } },
+    };
+    for (size_t i = 0; i < sizeof spec / sizeof *spec; i++) {
+        char text[512];
+        struct harness h;
+        snprintf(text, sizeof text, "kind: scan\n%s", spec[i].text);
+        cr_assert(harness_open(&h, "t", text, "sm_90", NULL), "%s: %s", text, h.text);
+        harness_data_at(&h, spec[i].size, 3, 0, false);
+        cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%s: %s", text, h.text);
+        harness_close(&h);
+    }
+}

@@ -137,6 +137,10 @@ static const struct place places[] = {
       "  d: {type: 'f32[m, n]', value: 'sum(f, 4 - y) + sum(f, 5 + x) + sum(f, 6 + y) + sum(f, 7 + x) + product(f, "
       "x)'}\n",
       { STENCIL } },
+    { "nmk",
+      "kind: reduce\ninputs: {x: 'f32[n, m]', z: 'f32[k]'}\nover: n\nmap: x\noperator: add\n"
+      "outputs: {s: 'f32[m]', e: {type: 'f32[n, m]', value: 'x + at(z, index(n))'}}\n", /* k less than n */
+      { "segreduce.column" } },
     /* pairs: what belongs to one partner is computed ahead; states settle; threads walk down columns to count */
     { "jn", PARTNERS ATTRACTED, { COLUMNS } },
     { "jn", PARTNERS "boundary: {x: {constant: 7}}\n" ATTRACTED, { COLUMNS } },

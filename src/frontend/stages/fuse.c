@@ -285,8 +285,10 @@ const char *fuse_into(const struct fusing *f, int number, int to, const struct f
 {
     struct stages_builder *sb = f->sb;
     struct part *part = &sb->part[number], *whole = &sb->part[to];
-    const char *clash = "", *why = NULL;
+    const char *clash = NULL, *why = NULL;
     const struct ynode *root = way->root(sb, whole, part, &clash);
+    if (!root && !clash)
+        return "its values would be too long";
     if (!root)
         return fuse_because(f, "'B' has another 'A'", whole->name, clash);
     const struct problem *p = fuse_build(f, root, whole->name, &why);

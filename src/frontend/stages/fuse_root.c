@@ -241,6 +241,8 @@ static const char *text_of_output(struct arena *a, const struct part *writer, in
                                             : NULL;
 }
 
+enum { TEXT_MAX = 2000 }; /* of a value in which those of others stand, maybe several times */
+
 /* The text with the values of the writer's outputs in place of their names. */
 static struct ynode *with_results(struct arena *a, const struct ynode *value, const struct part *writer)
 {
@@ -276,10 +278,13 @@ const struct ynode *valued_root(struct stages_builder *sb, const struct part *wr
     for (int i = 0; i < outputs->count; i++) {
         const struct ynode *output = outputs->pair[i].value;
         struct ynode *own = node_mapping(a, output->at, output->count);
-        for (int k = 0; k < output->count; k++)
-            node_put(own, output->pair[k].key,
-                     strcmp(output->pair[k].key->text, "value") != 0 ? output->pair[k].value
-                                                                     : with_results(a, output->pair[k].value, writer));
+        for (int k = 0; k < output->count; k++) {
+            const bool value = !strcmp(output->pair[k].key->text, "value");
+            struct ynode *node = output->pair[k].value;
+            node_put(own, output->pair[k].key, value ? with_results(a, node, writer) : node);
+        }
+        if (strlen(ynode_get(own, "value")->text) > TEXT_MAX)
+            return NULL;
         node_put(added, outputs->pair[i].key, own);
     }
     struct ynode *inputs = inputs_of_both(sb, writer, map);

@@ -357,11 +357,8 @@ static kb_val place_below(const struct items *h, int i, kb_val most)
     return h->g->p->reverse ? kb_sub(k, kb_sub(k, h->valid, 1), at) : at;
 }
 
-/* Positions outside stand for the last one, or, for neighbours of a reversed scan, for what lies before it in memory. */
-static kb_val place(const struct items *h, int i)
-{
-    return place_below(h, i, h->beside && h->g->p->reverse ? h->valid : kb_sub(h->g->k, h->valid, 1));
-}
+/* Positions outside stand for the last one, … */
+static kb_val place(const struct items *h, int i) { return place_below(h, i, kb_sub(h->g->k, h->valid, 1)); }
 
 /* Widest access that keeps to a thread's own elements. */
 static int alignment(const struct items *h, int stride)
@@ -372,10 +369,12 @@ static int alignment(const struct items *h, int stride)
     return bytes;
 }
 
-/* From an array of the stage what the thread's positions have, or, with `words`, what the words of them have. */
-static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool words, kb_val *out)
+/* From an array of the stage what the thread's positions have, or, with `words`, what the words of them have.  `beside`: … or,
+ * in a reversed scan, for what lies before it in memory. */
+static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool words, bool beside, kb_val *out)
 {
     kb *k = r->g->k;
+    const kb_val most = kb_sub(k, h->valid, beside && r->g->p->reverse ? 0 : 1);
     kb_val x[SCAN_ITEMS_MAX];
     kb_var var[SCAN_ITEMS_MAX];
     const int n = words ? h->n / 4 : h->n;
@@ -393,7 +392,7 @@ static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool w
         if (words)
             packed_load_part(h, from);
         for (int i = 0; i < n; i++)
-            kb_set(k, var[i], words ? h->word[i] : kb_load(k, from, place(h, i)));
+            kb_set(k, var[i], words ? h->word[i] : kb_load(k, from, place_below(h, i, most)));
     }
     for (int i = 0; i < n; i++)
         out[i] = kb_get(k, var[i]);
@@ -436,10 +435,11 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
         kb_val x[SCAN_ITEMS_MAX];
         const bool words = h->packed && i == scan_summed_bytes(g->p);
         const kb_ptr from = scan_ring_array(r, t, r->layout.input[i], g->p->input[i].array.field[0].type);
-        load_array(r, h, from, words, words ? h->word : x);
+        const bool beside = h->beside && g->p->input[i].neighbours;
+        load_array(r, h, from, words, beside, words ? h->word : x);
         for (int e = 0; !words && e < h->n; e++)
             h->direct[e + h->beside].v[slot] = x[e];
-        if (h->beside && g->p->input[i].neighbours)
+        if (beside)
             load_beside(h, from, slot);
         slot++;
     }

@@ -163,12 +163,25 @@ static void note_limit(const struct expr *e, void *user)
             l->value = kb_min(l->g->k, l->value, gen_extent(l->g, &l->g->p->input[e->which].array.dim[d]));
 }
 
+static void walk_output(const struct problem *p, const struct output *o, void (*visit)(const struct expr *, void *),
+                        void *user)
+{
+    for (int f = 0; f < o->array.nfields; f++)
+        problem_walk(p, o->value[f], visit, user);
+    for (int d = 0; d < PROG_RANK_MAX; d++)
+        problem_walk(p, o->index[d], visit, user);
+    problem_walk(p, o->where, visit, user);
+}
+
 kb_val points_inside(struct gen *g, kb_val end)
 {
     struct limit l = { g, end };
     const struct expr *map[KB_TUP_MAX];
     for (int i = point_maps(g->p, map) - 1; i >= 0; i--)
         problem_walk(g->p, map[i], note_limit, &l);
+    for (int o = 0; o < g->p->noutputs; o++)
+        if (output_moment(&g->p->output[o]) == AT_POINT)
+            walk_output(g->p, &g->p->output[o], note_limit, &l);
     return l.value;
 }
 
@@ -212,9 +225,10 @@ static bool is_loaded(const struct point *pt, const struct expr *e, int *away)
     for (int d = 0; d + 1 < e->noffsets; d++)
         if (e->offset[d])
             return false;
-    /* Places after the last one of an array repeat it. */
-    return *away >= -pt->before && *away <= pt->after &&
-           (*away <= 0 || in->boundary[in->array.rank - 1].mode == BOUND_CLAMP);
+    /* Places after the last one of an array repeat it; of a reversed tile the one before it is the last one that is right. */
+    const bool right =
+        pt->towards > 0 ? *away <= 0 || in->boundary[in->array.rank - 1].mode == BOUND_CLAMP : *away >= -1;
+    return *away >= -pt->before && *away <= pt->after && right;
 }
 
 /* A vector lies inside a row of the arrays unless segments, or columns, go on from one row to the next. */

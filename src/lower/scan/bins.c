@@ -31,7 +31,7 @@ int scan_bins_staged(const struct problem *p)
 {
     int bytes = SLOT;
     bool placed = p->nreductions == 1 && bins_count(p) && p->reduction[0].map[0]->imm.i == 1 &&
-                  ty_bytes(p->reduction[0].op->field[0]) >= SLOT && problem_writes(p, AT_POINT);
+                  ty_bytes(p->reduction[0].op->field[0]) == SLOT && problem_writes(p, AT_POINT);
     for (int i = 0; i < p->ninputs; i++)
         bytes += access_input_direct(p, i) ? p->input[i].array.stride : 0;
     for (int o = 0; o < p->noutputs; o++)

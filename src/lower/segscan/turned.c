@@ -5,6 +5,8 @@
  *
  *   the scanned axis is the output's last    lanes follow the space's last axis, and values leave through the tile
  *   a kept axis is                           lanes follow that axis, and what is loaded arrives through the tile
+ *
+ * The tile's room, which devices differ in, decides how many positions a thread combines: determinism: device forbids it.
  */
 #include "segscan.h"
 
@@ -20,7 +22,7 @@ static int scanned_axis(const struct problem *p)
             axis = d;
             n++;
         }
-    return n == 1 && p->offsets < 0 && p->flags < 0 ? axis : -1;
+    return n == 1 && p->offsets < 0 && p->flags < 0 && !p->key && state_determinism(p) != DET_DEVICE ? axis : -1;
 }
 
 /* The axis of the output's last dimension, where each dimension has one; else -1. */

@@ -3,10 +3,12 @@
 
 #include "support/spec_fixture.h"
 
-#define X      "inputs: {x: 'f32[n]', v: 'f32[n]'}\nstages:\n"
-#define ROWS   "inputs: {x: 'f32[m, n]', c: 'f32[n]', w: 'f32[m]', t: 'f32[n, m]'}\nstages:\n"
-#define NORM   "  a: {kind: reduce, over: n, map: x, operator: add, outputs: {s: {type: 'i16[m]', value: i16(r + 1)}}}\n"
-#define HALF   "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: f32(s) / w}}}\n"
+#define X    "inputs: {x: 'f32[n]', v: 'f32[n]'}\nstages:\n"
+#define ROWS "inputs: {x: 'f32[m, n]', c: 'f32[n]', w: 'f32[m]', t: 'f32[n, m]'}\nstages:\n"
+#define NORM "  a: {kind: reduce, over: n, map: x, operator: add, outputs: {s: {type: 'i16[m]', value: i16(r + 1)}}}\n"
+#define HALF "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: f32(s) / w}}}\n"
+#define SQUARE(stage, to, from)                                                                                        \
+    "  " stage ": {kind: map, outputs: {" to ": {type: 'f32[m]', value: " from " * " from " + w}}}\n"
 #define DOUBLE "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
 #define ADD    "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: y + v}}}\n"
 #define SUM    "  b: {kind: reduce, map: y, operator: add, outputs: {s: f32}}\n"
@@ -62,6 +64,10 @@ static const struct row rows[] = {
     { ROWS NORM HALF "outputs: [s, z]\n", "output z: f32[m] per segment\n  value = (f32(i16((r + 1.0))) / w)" },
     { ROWS NORM HALF "  d: {kind: map, outputs: {q: {type: 'f32[m]', value: z * z}}}\noutputs: [q, z]\n",
       "# writes: s z q\n# with: b d\n" },
+    { ROWS "  a: {kind: reduce, over: n, map: x, operator: add, outputs: {p: 'f32[m]'}}\n" SQUARE("b", "q", "p")
+          SQUARE("c", "y", "q") SQUARE("d", "z", "y") SQUARE("e", "v", "z") SQUARE("g", "u", "v") SQUARE("h", "o", "u")
+              SQUARE("k", "j", "o") "outputs: [p, q, y, z, v, u, o, j]\n",
+      "# with: b c d e g h\n" },
     { ROWS NORM "  d: {kind: map, outputs: {q: {type: 'f32[m, n]', value: x * f32(s)}}}\n" HALF "outputs: [z, q]\n",
       "# writes: s z\n# with: b\n" },
     { ROWS NORM "  d: {kind: map, outputs: {q: {type: 'f32[m, n]', value: x * w}}}\n" HALF
