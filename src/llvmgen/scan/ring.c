@@ -374,7 +374,6 @@ static int alignment(const struct items *h, int stride)
 static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool words, bool beside, kb_val *out)
 {
     kb *k = r->g->k;
-    const kb_val most = kb_sub(k, h->valid, beside && r->g->p->reverse ? 0 : 1);
     kb_val x[SCAN_ITEMS_MAX];
     kb_var var[SCAN_ITEMS_MAX];
     const int n = words ? h->n / 4 : h->n;
@@ -389,6 +388,7 @@ static void load_array(struct scan_ring *r, struct items *h, kb_ptr from, bool w
     }
     kb_else
     {
+        const kb_val most = kb_sub(k, h->valid, beside && r->g->p->reverse ? 0 : 1);
         if (words)
             packed_load_part(h, from);
         for (int i = 0; i < n; i++)
