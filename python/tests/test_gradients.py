@@ -219,7 +219,7 @@ outputs:
         for name, why, words in (("max_norm", "operator max has no gradient that follows from the spec", {}),
                                  ("mss", "no input is an array of floats", {}), ("polynomial", "operator of one's own that is no sum", {}),
                                  ("life", "no input", {}), ("wave1d", "'iterate' of several arrays", {}), ("hotspot2d", "'iterate' reads 'power' in each step", {}), ("gaussian5x5", "boundary reflect of 'x'", {}),
-                                 ("segment_sum", "segments from offsets off", {}), ("sums_by_key", "a reduction by index", {}),
+                                 ("segment_sum", "segments from offsets off", {}), ("sums_by_key", "what is computed by index", {}),
                                  ("matmul_naive", "'.' is read by at\\(\\), or in a sum", {}), ("scatter_add", "output 'y' is written", {}),
                                  ("bool_any", "output 'any' is no array of floats", {}), ("complex_product", "output 'product' has fields", {}),
                                  ("gather_sum", "gather", {}), ("channel_mean", "dimensions that are one to the kernels, h\\*w", {}), ("sum", "'y' is no output", {"wrt": ["y"]}), ("affine", "operator affine", {})):
