@@ -124,6 +124,20 @@ static void put_both(struct arena *a, struct ynode *root, const char *key, const
         node_put(root, node_scalar(a, key, both->at), both);
 }
 
+/* What a writer has with a part that adds outputs. */
+static void put_more(const struct stages_builder *sb, struct ynode *root, const struct part *writer,
+                     const struct part *part, struct ynode *outputs)
+{
+    static const char *const both[] = { "let", "params", "assume" };
+    struct arena *a = sb->b->a;
+    struct ynode *inputs = inputs_of_both(sb, writer, part);
+    node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
+    node_put(root, node_scalar(a, "outputs", outputs->at),
+             pairs_of_both(a, ynode_get(writer->root, "outputs"), outputs, NULL));
+    for (int i = 0; i < 3; i++)
+        put_both(a, root, both[i], writer, part, NULL);
+}
+
 static bool is_merged(const char *key)
 {
     static const char *const keys[] = { "inputs", "params", "let", "assume" };
@@ -213,15 +227,9 @@ const struct ynode *joined_root(struct stages_builder *sb, const struct part *wr
         if (!is_merged(key) && strcmp(key, "reductions") && strcmp(key, "outputs"))
             node_put(root, writer->root->pair[i].key, writer->root->pair[i].value);
     }
-    struct ynode *inputs = inputs_of_both(sb, writer, reduction);
-    node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
     node_put(root, node_scalar(a, "reductions", entries->at),
              pairs_of_both(a, ynode_get(writer->root, "reductions"), entries, NULL));
-    node_put(root, node_scalar(a, "outputs", added->at),
-             pairs_of_both(a, ynode_get(writer->root, "outputs"), added, NULL));
-    put_both(a, root, "let", writer, reduction, NULL);
-    put_both(a, root, "params", writer, reduction, NULL);
-    put_both(a, root, "assume", writer, reduction, NULL);
+    put_more(sb, root, writer, reduction, added);
     return root;
 }
 
@@ -287,12 +295,6 @@ const struct ynode *valued_root(struct stages_builder *sb, const struct part *wr
             return NULL;
         node_put(added, outputs->pair[i].key, own);
     }
-    struct ynode *inputs = inputs_of_both(sb, writer, map);
-    node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
-    node_put(root, node_scalar(a, "outputs", added->at),
-             pairs_of_both(a, ynode_get(writer->root, "outputs"), added, NULL));
-    put_both(a, root, "let", writer, map, NULL);
-    put_both(a, root, "params", writer, map, NULL);
-    put_both(a, root, "assume", writer, map, NULL);
+    put_more(sb, root, writer, map, added);
     return root;
 }
