@@ -151,3 +151,19 @@ Test(turned_scans, both_orders)
         str_finish(&spec);
     }
 }
+
+/* A tile follows the shared memory of the device, and with it the tree of combinations. */
+Test(turned_scans, not_where_all_devices_give_the_same_bits)
+{
+    static const char spec[] =
+        "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: m\noperator: add\noutputs: {y: 'f32[n, m]'}\n"
+        "determinism: %s\n";
+    for (int i = 0; i < 2; i++) {
+        char text[200];
+        struct harness h;
+        snprintf(text, sizeof text, spec, i ? "any" : "device");
+        cr_assert(harness_open(&h, "bits", text, "sm_90", NULL), "%s", h.text);
+        cr_expect_eq(h.plan->plan->cases->turns, i == 1);
+        harness_close(&h);
+    }
+}
