@@ -137,10 +137,6 @@ static const struct place places[] = {
       "  d: {type: 'f32[m, n]', value: 'sum(f, 4 - y) + sum(f, 5 + x) + sum(f, 6 + y) + sum(f, 7 + x) + product(f, "
       "x)'}\n",
       { STENCIL } },
-    { "nmk",
-      "kind: reduce\ninputs: {x: 'f32[n, m]', z: 'f32[k]'}\nover: n\nmap: x\noperator: add\n"
-      "outputs: {s: 'f32[m]', e: {type: 'f32[n, m]', value: 'x + at(z, index(n))'}}\n", /* k less than n */
-      { "segreduce.column" } },
     /* pairs: what belongs to one partner is computed ahead; states settle; threads walk down columns to count */
     { "jn", PARTNERS ATTRACTED, { COLUMNS } },
     { "jn", PARTNERS "boundary: {x: {constant: 7}}\n" ATTRACTED, { COLUMNS } },
@@ -223,3 +219,15 @@ PLACES(reduce, 0, 8, 3)
 PLACES(scan, 8, 11, 3)
 PLACES(stencil, 11, PAIRS, 3)
 PLACES(pairs, PAIRS, COUNT, 12)
+
+/* Rounds inside of all arrays: also of those that values per element read. */
+Test(sums, values_per_element_read_a_short_table)
+{
+    static const char spec[] = "kind: reduce\ninputs: {x: 'f32[n, m]', z: 'f32[k]'}\nover: n\nmap: x\noperator: add\n"
+                               "outputs: {s: 'f32[m]', e: {type: 'f32[n, m]', value: 'x + at(z, index(n))'}}\n";
+    struct harness h;
+    cr_assert(harness_open(&h, "short", spec, "sm_90", NULL), "%s", h.text);
+    harness_data_at(&h, (const int64_t[]){ 1000, 300, 7 }, 3, 0, false);
+    cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%s", h.text);
+    harness_close(&h);
+}
