@@ -142,6 +142,15 @@ run explain "$specs/row_sum.yaml" --set strategy=segreduce.block --set queue=1; 
 run explain "$specs/segment_sum.yaml" --set strategy=segreduce.block --set parts=1; exits 2; err_has 'parts is for segments of one size'
 run explain "$specs/row_sum.yaml" --set lanes=8; exits 0
 run "$specs/row_sum.yaml" --emit=plan -o - --set strategy=segreduce.block --set parts=3; exits 0; out_has 'parts: 3'; out_has 'name: split'; out_lacks 'name: rows'
+# Scans by index: tiles of few segments have blocks of their own, unless their order of combination must not depend on timing.
+printf 'kind: scan\ninputs: {k: "u8[n]", x: "f32[n]"}\nby: k\nbins: 256\nmap: x\noperator: add\noutputs: {y: "f32[n]"}\n' >cumsum.yaml
+run explain cumsum.yaml --arch=sm_90 --size n=100000; exits 0; out_has 'case few_shared (scan.bins) takes'; out_has 'cdiv(n, [0-9]*)'
+{ cat cumsum.yaml; echo 'determinism: run'; } >steady.yaml
+run explain steady.yaml --arch=sm_90 --size n=100000; exits 0; out_has 'case few (scan.bins) takes'; out_lacks few_shared
+run explain steady.yaml --arch=sm_90 --set strategy=scan.bins --set parts=0; exits 2; err_has 'the problem asks for determinism'
+run explain cumsum.yaml --arch=sm_90 --set strategy=scan.bins --set parts=3; exits 2; err_has 'a segment has one block'
+run explain "$specs/running_count.yaml" --arch=sm_90 --size m=20 --size n=5000 --size k=100; exits 0; out_has 'case few_shared (scan.bins) takes'
+run explain "$specs/running_count.yaml" --arch=sm_90 --size m=2000 --size n=5000 --size k=100; exits 0; out_has 'case few (scan.bins) takes'
 run "$specs/sum.yaml" --arch=sm_90 --set combine=foo -o -; exits 2; err_has '5 is called tree_leaders'; err_has '0 is called shuffle'
 run "$specs/sum.yaml" --variant=reduce.gather@threads=100 -o -; exits 2
 run "$specs/sum.yaml" --variant=nonsense@ -o -; exits 2; err_has "nonsense"

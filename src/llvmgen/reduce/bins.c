@@ -62,8 +62,7 @@ static kb_tup gather_peers(struct gen *g, kb_val peers, kb_tup x)
 {
     enum { NONE = KB_WARP };
     kb *k = g->k;
-    const kb_val lane = kb_lane(k), up_to = kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, lane, TY_U32));
-    const kb_val above = kb_and(k, peers, kb_not(k, kb_sub(k, up_to, 1)));
+    const kb_val lane = kb_lane(k), above = peers_above(k, peers);
     kb_tvar sum = kb_var_new(k, x, "sum");
     kb_var next = kb_var_new(k, kb_cast(k, kb_ctz(k, above), TY_I32), "next");
     kb_loop(k) {
@@ -88,8 +87,7 @@ static void update_merged(struct bins *b, kb_val bin, kb_tup x)
     kb_tup sum = count ? x : gather_peers(b->g, peers, x);
     for (int f = 0; count && f < x.n; f++)
         sum.e[f] = kb_mul(k, x.e[f], kb_cast(k, kb_popcount(k, peers), x.e[f].ty));
-    const kb_val below = kb_sub(k, kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32)), 1);
-    kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, kb_and(k, peers, below), 0))) {
+    kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, peers_below(k, peers), 0))) {
         bins_update(b, bin, sum);
     }
 }
