@@ -427,21 +427,19 @@ static void each_bin(struct bins *b, bool finish, bool again)
     }
 }
 
-/* A kernel of a case; add: the one that brings elements to tables in shared memory, NULL: there are none. */
-static void emit(struct gen *g, void (*add)(struct gen *g))
+void emit_reduce_bins(struct gen *g)
 {
     const struct prog_kernel *kernel = g->c->code.kernel;
+    const bool shared = gen_tunable(g, TN_BINS) > 0;
     struct bins b;
     gen_wait_for_predecessor(g);
-    bins_global_table(g, &b, add);
+    bins_global_table(g, &b, shared);
     if (g->kernel != &kernel[BINS_ADD])
-        each_bin(&b, g->kernel == &kernel[BINS_FINISH], add);
-    else if (add)
-        add(g);
-    else
+        each_bin(&b, g->kernel == &kernel[BINS_FINISH], shared);
+    else if (!shared)
         bins_add_elements(&b);
+    else if (bins_private(g->c))
+        bins_add_private(g);
+    else
+        add_shared(g);
 }
-
-void emit_reduce_bins_private(struct gen *g) { emit(g, bins_add_private); }
-void emit_reduce_bins_shared(struct gen *g) { emit(g, add_shared); }
-void emit_reduce_bins_global(struct gen *g) { emit(g, NULL); }

@@ -41,7 +41,7 @@ void bins_walk(struct bins *b);
 void bins_share_tables(struct gen *g);
 /* All elements of the block to its tables, in tiles of vectors that go round-robin to the blocks.  All threads. */
 void bins_add_elements(struct bins *b);
-/* The kernel of reduce.bins_private. */
+/* All elements of the block, to tables of each thread, and these to the one in global memory. */
 void bins_add_private(struct gen *g);
 
 #endif

@@ -157,22 +157,16 @@ static void share_segments(struct planner *pl, struct plan_case *c, struct prog_
     plan_launch(pl, c, 0, f_max(tiles, 1));
 }
 
-bool scan_bins_build(struct planner *pl, struct plan_case *c)
+static bool check(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const int threads = c->tunable[TN_THREADS];
+    const int threads = c->tunable[TN_THREADS], parts = c->tunable[TN_PARTS];
     const int64_t bytes = c->tunable[TN_BINS] * bin_bytes(p, threads) + stage_bytes(p, c);
-    struct prog_kernel *k = scan_kernel(pl, c, "");
-    const int parts = c->tunable[TN_PARTS];
-    if (parts == OWN_SEGMENTS)
-        plan_launch(pl, c, 0, f_max(f_min(scan_segments(p), GRID_MAX), 1));
-    else
-        share_segments(pl, c, k);
     int64_t least, most;
     plan_extent_range(pl, &p->keys, &least, &most);
     const struct misfit m[] = {
         { threads % WARP, "threads must be a multiple of 32" },
-        { c->tunable[TN_BINS] < least, "the tables have fewer bins than there are" },
+        { c->tunable[TN_BINS] < (least > 1 ? least : 1), "the tables have fewer bins than there are" },
         { c->tunable[TN_VECTOR] != 1, "the lanes of a warp take elements side by side" },
         { c->tunable[TN_ITEMS] > ITEMS_MAX, "a thread holds at most 64 elements" },
         { parts > OWN_SEGMENTS, "a segment has one block, or parts: 0, blocks for all of its tiles" },
@@ -185,4 +179,14 @@ bool scan_bins_build(struct planner *pl, struct plan_case *c)
         { 0 }
     };
     return scan_consistent(pl, c, m);
+}
+
+bool scan_bins_build(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    if (c->tunable[TN_PARTS] == OWN_SEGMENTS)
+        plan_launch(pl, c, 0, f_max(f_min(scan_segments(pl->plan->problem), GRID_MAX), 1));
+    else
+        share_segments(pl, c, k);
+    return check(pl, c);
 }
