@@ -27,6 +27,9 @@ int bins_tables(const struct plan_case *c);
 bool bins_private(const struct plan_case *c);
 /* Of tables of threads: is each that of one column, the dimensions that are kept after those that are reduced? */
 bool bins_columns(const struct problem *p);
+/* Has each row tables of its own, in the block that takes it?  Then `bins` are those of a row, and the block writes the
+ * outputs. */
+bool bins_of_rows(const struct plan_case *c);
 /* Bins that the table in global memory of a case with tables in shared memory has room for. */
 int bins_capacity(const struct plan_case *c, const struct problem *p);
 
