@@ -329,7 +329,7 @@ static void add_bins(const struct view *v, int kernel, struct traffic *t)
         t->l2_sectors += shared ? 0 : points * p->nreductions;
         t->memory_sectors += shared || table < v->cache ? 0 : points * p->nreductions;
         t->l1_cycles += points / LANES * MEET * p->nreductions;
-        t->written += bins_placed(p) ? bytes : 0;
+        t->written += bins_placed(p) || bins_of_rows(v->c) ? bytes : 0;
     } else {
         t->read += kernel == BINS_FINISH ? table : 0;
         t->written += (kernel == BINS_FINISH ? bytes : 0) + (kernel == BINS_CLEAR || shared ? table : 0);

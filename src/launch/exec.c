@@ -106,7 +106,8 @@ static bool select_case(struct launch *x, struct fault *f)
     char refusal[sizeof f->text];
 
     values_open(&x->values, &x->l->kept, x->p, &x->env);
-    x->c = (int)(x->values.known ? values_next(&x->values) : values_put(&x->values, program_select(x->p, &x->env, &why)));
+    x->c =
+        (int)(x->values.known ? values_next(&x->values) : values_put(&x->values, program_select(x->p, &x->env, &why)));
     if (x->c >= 0)
         return true;
     if (why)

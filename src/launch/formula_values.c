@@ -14,7 +14,10 @@
 
 enum { ADDRESS_BITS = 4 }; /* of an address: those that formulas read */
 
-static bool take(struct values_kept *kept) { return !atomic_exchange_explicit(&kept->taken, true, memory_order_acquire); }
+static bool take(struct values_kept *kept)
+{
+    return !atomic_exchange_explicit(&kept->taken, true, memory_order_acquire);
+}
 
 static void give_back(struct values_kept *kept) { atomic_store_explicit(&kept->taken, false, memory_order_release); }
 
@@ -41,7 +44,8 @@ static bool fill_key(struct launch_values *t, const struct program *p, const str
     return true;
 }
 
-void values_open(struct launch_values *t, struct values_kept *kept, const struct program *p, const struct formula_env *env)
+void values_open(struct launch_values *t, struct values_kept *kept, const struct program *p,
+                 const struct formula_env *env)
 {
     const struct launch_values *there = &kept->values;
 

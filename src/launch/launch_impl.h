@@ -117,7 +117,8 @@ struct values_kept {
 };
 
 /* Plays where the kept launch had the same sizes, integer params and low bits of addresses. */
-void values_open(struct launch_values *t, struct values_kept *kept, const struct program *p, const struct formula_env *env);
+void values_open(struct launch_values *t, struct values_kept *kept, const struct program *p,
+                 const struct formula_env *env);
 /* The next value: of the formula, or the one of the earlier launch. */
 int64_t values_formula(struct launch_values *t, const struct formula *f, const struct formula_env *env);
 /* Keeps a value that is not a formula's; read back as values_next().  Returns it. */

@@ -186,9 +186,14 @@ static void compare_kernels(struct reader *r, const struct plan_case *c, const s
     }
 }
 
-static void read_buffers(struct reader *r, struct plan_case *c, const struct ynode *y)
+/* Steps that are listed are those of a plan that needs no other buffers than it lists. */
+static void read_buffers(struct reader *r, struct plan_case *c, const struct ynode *y, const struct ynode *steps)
 {
     static const char *const keys[] = { "name", "region", "bytes", NULL };
+    if (!y && steps && c->code.nbuffers)
+        wrong(r, steps,
+              arena_printf(&r->s->arena, "the strategy has %d buffers with these tunables, and the plan lists none",
+                           c->code.nbuffers));
     for (int i = 0; counted(r, y, c->code.nbuffers, "buffers") && i < y->count; i++) {
         struct prog_buffer *b = &c->code.buffer[i];
         check_keys(r, y->item[i], keys);
@@ -273,8 +278,9 @@ static void read_case(struct reader *r, const struct ynode *y)
         return;
     }
     compare_kernels(r, c, list(r, y, "kernels"));
-    read_buffers(r, c, list(r, y, "buffers"));
-    read_steps(r, c, list(r, y, "steps"));
+    const struct ynode *steps = list(r, y, "steps");
+    read_buffers(r, c, list(r, y, "buffers"), steps);
+    read_steps(r, c, steps);
     r->ok = r->ok && plan_case_valid(&r->pl, c);
 }
 

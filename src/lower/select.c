@@ -31,9 +31,7 @@ const struct strategy *strategy_by_name(const char *name)
                                         { "segscan.flags", "scan.lookback" },
                                         { "segscan.offsets", "scan.lookback" },
                                         { "reduce.ordered", "reduce.last_block" },
-                                        { "reduce.bins_private", "reduce.bins" },
                                         { "reduce.bins_shared", "reduce.bins" },
-                                        { "reduce.bins_global", "reduce.bins" },
                                         { "stencil.dynamic", "stencil.global" },
                                         { "segreduce.multi_block", "segreduce.block" },
                                         { "segreduce.offsets_block", "segreduce.block" },
@@ -91,7 +89,9 @@ static bool fits(const struct planner *pl, const struct strategy *row, const cha
 static bool unknown(struct diags *d, const char *name, struct span at)
 {
     /* To go with version 0.2. */
-    static const struct alias gone[] = { { "reduce.cluster", "reduce.block with cluster: 8" },
+    static const struct alias gone[] = { { "reduce.bins_global", "reduce.bins with bins: 0" },
+                                         { "reduce.bins_private", "reduce.bins with lanes: 1" },
+                                         { "reduce.cluster", "reduce.block with cluster: 8" },
                                          { "segreduce.thread", "segreduce.subwarp with lanes: 1" },
                                          { "segscan.cluster", "segscan.block with cluster: 2" },
                                          { "segscan.stream", "segscan.block" },

@@ -151,6 +151,18 @@ run explain steady.yaml --arch=sm_90 --set strategy=scan.bins --set parts=0; exi
 run explain cumsum.yaml --arch=sm_90 --set strategy=scan.bins --set parts=3; exits 2; err_has 'a segment has one block'
 run explain "$specs/running_count.yaml" --arch=sm_90 --size m=20 --size n=5000 --size k=100; exits 0; out_has 'case few_shared (scan.bins) takes'
 run explain "$specs/running_count.yaml" --arch=sm_90 --size m=2000 --size n=5000 --size k=100; exits 0; out_has 'case few (scan.bins) takes'
+run explain "$specs/running_count.yaml" --arch=sm_90 --set strategy=scan.bins --size m=2000 --size n=5000 --size k=100; exits 0; out_has 'case few (scan.bins) takes'
+run run "$specs/group_sum.yaml" --arch=sm_90 --device cpu --size n=30000 --size k=700 --verify --simt=seed:1,race,uninit,guard; exits 0; out_has verified
+# A plan that lists steps lists the buffers that they need.
+run "$specs/group_sum.yaml" --arch=sm_90 --emit=plan -o full.plan; exits 0
+sed '/buffers:/,/region:/d' full.plan >short.plan
+run "$specs/group_sum.yaml" --plan=short.plan -o -; exits 1; err_has 'and the plan lists none'
+# Reductions by index: tables of a row where rows are many; as many bins as tables; names of before.
+run explain "$specs/row_histogram.yaml" --arch=sm_90 --size m=2000 --size n=4096; exits 0; out_has 'case rows (reduce.bins) takes'; out_has 'plan 1 launch,'
+run explain "$specs/row_histogram.yaml" --arch=sm_90 --set parts=1 --size m=2 --size n=5; exits 0; out_has 'case rows_unaligned (reduce.bins) takes'
+printf 'kind: reduce\ninputs: {x: "u8[n]"}\nby: x\nmap: 1\noperator: add\nassume: {k: {max: 16}}\noutputs: {s: "i32[k]"}\n' >sixteen.yaml
+run run sixteen.yaml --arch=sm_90 --device cpu --size n=30000 --size k=3 --verify --simt=seed:1,race,uninit,guard; exits 0; out_has verified
+run explain "$specs/histogram.yaml" --set strategy=reduce.bins_global; exits 2; err_has 'reduce.bins with bins: 0'
 run "$specs/sum.yaml" --arch=sm_90 --set combine=foo -o -; exits 2; err_has '5 is called tree_leaders'; err_has '0 is called shuffle'
 run "$specs/sum.yaml" --variant=reduce.gather@threads=100 -o -; exits 2
 run "$specs/sum.yaml" --variant=nonsense@ -o -; exits 2; err_has "nonsense"

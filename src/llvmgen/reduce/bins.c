@@ -84,9 +84,7 @@ static void update_merged(struct bins *b, kb_val bin, kb_tup x)
     kb *k = b->g->k;
     LET(peers, kb_match(k, bin));
     const bool count = bins_count(b->g->p);
-    kb_tup sum = count ? x : gather_peers(b->g, peers, x);
-    for (int f = 0; count && f < x.n; f++)
-        sum.e[f] = kb_mul(k, x.e[f], kb_cast(k, kb_popcount(k, peers), x.e[f].ty));
+    const kb_tup sum = count ? state_times(k, x, kb_popcount(k, peers)) : gather_peers(b->g, peers, x);
     kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, peers_below(k, peers), 0))) {
         bins_update(b, bin, sum);
     }

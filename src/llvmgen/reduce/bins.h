@@ -45,7 +45,7 @@ void bins_hot_end(struct bins *b);
 void bins_block_tables(struct gen *g, struct bins *b);
 void bins_clear_tables(struct bins *b, kb_val bins);
 /* Are words of a bin in several tables neighbours? */
-static inline bool bins_side_by_side(const struct bins *b) { return b->table_step <= b->tables; }
+static inline bool bins_side_by_side(const struct bins *b) { return b->table_step == 1; }
 /* One thread: what they have of a bin together, and whether that is something; writes the outputs of a bin, which is that
  * segment (i64). */
 kb_tup bins_sum(struct bins *b, kb_val bin, kb_val *some);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bins.c - scans by a computed index: each bin is scanned by itself.
  *
- *     for segment in my segments:                          or: take a ticket, which is a tile of a segment
+ *     for segment in my segments:                          or: take a ticket, which is a tile, or a stretch of them
  *         carry[all bins] := init
  *         for tile of the segment:
  *             each warp, for its own elements, 32 at a time:
  *                 peers := the lanes with my bin
  *                 before := table[bin], and what peers before me have
  *                 the last peer: table[bin] := table[bin] and what all peers have
- *             each bin, by a thread: where tiles have blocks of their own, publish the total of all warps, and
- *                 carry[bin] := what the tiles before have, by look-back; scan the tables of all warps, from the carry on
+ *             each bin, by a thread: of a ticket, carry[bin] := what the tiles before have, by look-back;
+ *                 scan the tables of all warps, from the carry on
  *             each element: its warp's table[bin], then `before`
  *         each bin: its total (by the last tile)
  *
@@ -29,7 +29,7 @@ struct bins {
     struct scan_segment segment;
     /* Where tiles have blocks of their own: the ticket, the number of the tile in its segment (u32), and of its first bin
      * among the states of all tiles (i64). */
-    bool shared;
+    bool shared, stretches;
     struct ticket ticket;
     kb_val number, first;
     /* Where elements are finished bin after bin: a slot for each, and what stands in them. */
@@ -47,30 +47,6 @@ static kb_val place(kb *k, kb_val bin) { return kb_max(k, bin, 0); }
 /* What is there before any element. */
 static kb_tup start(struct gen *g) { return state_with_init(g, kb_true(g->k), state_pad_value(g)); }
 
-/* ---- peers ------------------------------------------------------------------------------------------------------- */
-
-/* The lanes with the same bin, of those that have one; u32.  Votes on its bits, which are few, are faster than the machine's
- * own search for equal words: 2^26 ranks among 256 bins take 355 us on an H100, and 602. */
-static kb_val peers_of(const struct bins *b, kb_val bin)
-{
-    kb *k = b->g->k;
-    kb_val peers = kb_ballot(k, is_bin(k, bin));
-    for (int bit = 1; bit < b->capacity; bit *= 2) {
-        const kb_val set = kb_ne(k, kb_and(k, bin, bit), 0);
-        const kb_val votes = kb_ballot(k, set);
-        peers = kb_and(k, peers, kb_select(k, set, votes, kb_not(k, votes)));
-    }
-    return peers;
-}
-
-/* n times what an element contributes. */
-static kb_tup times(kb *k, kb_tup x, kb_val n)
-{
-    for (int f = 0; f < x.n; f++)
-        x.e[f] = kb_mul(k, x.e[f], kb_cast(k, n, x.e[f].ty));
-    return x;
-}
-
 /* Where only totals are wanted, and these are counts. */
 static void count_alone(const struct bins *b, kb_val bin, kb_tup x)
 {
@@ -86,14 +62,14 @@ static kb_tup take(const struct bins *b, kb_val bin, kb_tup x)
 {
     struct gen *g = b->g;
     kb *k = g->k;
-    LET(peers, peers_of(b, bin));
+    LET(peers, peers_of(k, bin, b->capacity));
     LET(before, peers_below(k, peers));
     const bool exclusive = g->p->exclusive, count = bins_count(g->p);
     const kb_tup old = kb_load(k, b->own, place(k, bin));
     kb_tup upto, own;
     if (count) {
-        upto = state_combine(g, old, times(k, x, kb_popcount(k, peers)));
-        own = state_combine(g, old, times(k, x, kb_add(k, kb_popcount(k, before), exclusive ? 0 : 1)));
+        upto = state_combine(g, old, state_times(k, x, kb_popcount(k, peers)));
+        own = state_combine(g, old, state_times(k, x, kb_add(k, kb_popcount(k, before), exclusive ? 0 : 1)));
     } else {
         LET(last, kb_sub(k, kb_imm(k, TY_I32, KB_WARP - 1), kb_cast(k, kb_clz(k, before), TY_I32)));
         const kb_tup sum = peers_scan(g, last, x);
@@ -136,7 +112,17 @@ static void scan_tables(const struct bins *b, kb_val bin, kb_tup *before, kb_tup
     *after = run;
 }
 
-/* The carries of a tile that has a block of its own.  The totals of all bins are published before the first wait. */
+static kb_tup table_total(const struct bins *b, kb_val bin)
+{
+    struct gen *g = b->g;
+    kb_tup total = kb_load(g->k, b->all, bin);
+    for (int w = 1; w < b->warps; w++)
+        total = state_combine(g, total, kb_load(g->k, b->all, kb_add(g->k, bin, w * b->capacity)));
+    return total;
+}
+
+/* The carries of a tile, or a stretch, that has a block of its own.  The totals of all bins, which the tables have, or of a
+ * stretch the carries, are published before the first wait. */
 static void look_back(const struct bins *b)
 {
     struct gen *g = b->g;
@@ -145,9 +131,7 @@ static void look_back(const struct bins *b)
     const kb_val is_first = kb_eq(k, b->number, 0), all = kb_mul(k, bins, kb_cast(k, gen_value(g, VAL_TILES), TY_I64));
     kb_for(k, bin, kb_tid(k), b->count, kb_threads(k)) {
         const kb_tup init = start(g);
-        kb_tup total = kb_load(k, b->all, bin);
-        for (int w = 1; w < b->warps; w++)
-            total = state_combine(g, total, kb_load(k, b->all, kb_add(k, bin, w * b->capacity)));
+        kb_tup total = b->stretches ? kb_load(k, b->carry, bin) : table_total(b, bin);
         kb_store(k, b->carry, bin, kb_select(k, is_first, init, total));
         total = kb_select(k, is_first, state_combine(g, init, total), total);
         state_publish(g, b->ticket, place_at(g, kb_add(k, b->first, kb_cast(k, bin, TY_I64)), all), total, is_first);
@@ -256,7 +240,7 @@ static void store_in_order(const struct bins *b, struct items *h, const kb_val *
             store(h, i);
         }
     }
-    if (!b->shared)
+    if (!b->shared || b->stretches)
         kb_warp_sync(k); /* all lanes have read the table, which the next tile clears */
 }
 
@@ -353,13 +337,14 @@ static void store_by_bins(const struct bins *b, struct items *h, const kb_val *p
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-static void tile(struct bins *b, kb_val base)
+/* totals: the carries alone take the tile in. */
+static void tile(struct bins *b, kb_val base, bool totals)
 {
     struct gen *g = b->g;
     kb *k = g->k;
     const int n = gen_tunable(g, TN_ITEMS);
-    const bool values = problem_writes(g->p, AT_POINT), count = !values && bins_count(g->p),
-               staged = scan_bins_staged(g->p);
+    const bool values = problem_writes(g->p, AT_POINT) && !totals, count = !values && bins_count(g->p),
+               staged = scan_bins_staged(g->p) && values;
     kb_val bin[SCAN_ITEMS_MAX];
     struct items *h = &(struct items){ .g = g, .segment = &b->segment, .n = n, .stretch = 1, .base = base };
     h->own = kb_add(k, kb_mul(k, kb_warp(k), KB_WARP * n), kb_lane(k));
@@ -379,7 +364,7 @@ static void tile(struct bins *b, kb_val base)
             bin[i] = pack(k, bin[i], h->state[i]);
     }
     kb_barrier(k); /* the tables are complete */
-    if (b->shared)
+    if (b->shared && !b->stretches)
         look_back(b);
     if (staged) {
         store_by_bins(b, h, bin, scan_and_arrange(b));
@@ -404,12 +389,22 @@ static void store_totals(struct bins *b)
     }
 }
 
-static void carry_nothing(const struct bins *b)
+/* A state for the carry of each bin, by the thread that has it. */
+static void carry_all(const struct bins *b, kb_tup state)
 {
     kb *k = b->g->k;
-    const kb_tup none = start(b->g);
     kb_for(k, bin, kb_tid(k), b->count, kb_threads(k)) {
-        kb_store(k, b->carry, bin, none);
+        kb_store(k, b->carry, bin, state);
+    }
+}
+
+/* Tiles from position `from` (i64) to position `to`, the same in all threads. */
+static void tiles(struct bins *b, kb_val from, kb_val to, bool totals)
+{
+    kb *k = b->g->k;
+    const int64_t size = (int64_t)kb_threads(k) * gen_tunable(b->g, TN_ITEMS);
+    kb_for(k, base, kb_assume_uniform(from, KB_UNI_BLOCK), kb_assume_uniform(to, KB_UNI_BLOCK), size) {
+        tile(b, base, totals);
     }
 }
 
@@ -417,12 +412,8 @@ static void segment(struct bins *b)
 {
     struct gen *g = b->g;
     kb *k = g->k;
-    const int64_t size = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
-    carry_nothing(b);
-    /* The same for all threads: an argument. */
-    kb_for(k, base, kb_imm(k, TY_I64, 0), kb_assume_uniform(b->segment.length, KB_UNI_BLOCK), size) {
-        tile(b, base);
-    }
+    carry_all(b, start(g));
+    tiles(b, kb_imm(k, TY_I64, 0), b->segment.length, false);
     if (scan_has_totals(g->p))
         store_totals(b);
 }
@@ -445,14 +436,15 @@ static void slots_new(struct bins *b)
         b->position = kb_shared_v(k, TY_I32, tile, "positions");
 }
 
-/* A tile for each block; tiles of all segments take turns, so that those of one are far apart in time. */
-static void take_tile(struct bins *b)
+/* A tile, or a stretch, for each block; those of all segments take turns, so that two of one are far apart in time. */
+static void take_part(struct bins *b)
 {
     struct gen *g = b->g;
     kb *k = g->k;
     const int64_t size = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
     const kb_val segments = kb_cast(k, gen_value(g, VAL_SEGMENTS), TY_U32),
-                 each = kb_cast(k, gen_value(g, VAL_PER_SEGMENT), TY_U32);
+                 each = kb_cast(k, gen_value(g, VAL_PER_SEGMENT), TY_U32),
+                 chunk = b->stretches ? gen_value(g, VAL_CHUNK) : kb_imm(k, TY_I64, size);
     b->ticket = ticket_take_tile(g, gen_value(g, VAL_TILES));
     LET(number, kb_cast(k, b->ticket.tile, TY_U32));
     b->number = kb_div(k, number, segments);
@@ -460,11 +452,20 @@ static void take_tile(struct bins *b)
     const kb_val place = kb_cast(k, kb_add(k, kb_mul(k, own, each), b->number), TY_I64);
     b->first = kb_name(kb_mul(k, place, kb_cast(k, b->count, TY_I64)), "first_state");
     segment_open(g, &b->segment, kb_cast(k, own, TY_I64));
-    LET(base, kb_mul(k, kb_cast(k, b->number, TY_I64), size));
-    kb_if(k, kb_assume_uniform(kb_lt(k, base, b->segment.length), KB_UNI_BLOCK)) { /* of the ticket, and an argument */
-        tile(b, base);
+    LET(from, kb_mul(k, kb_cast(k, b->number, TY_I64), chunk));
+    if (b->stretches) {
+        LET(to, kb_min(k, kb_add(k, from, chunk), b->segment.length));
+        carry_all(b, state_pad_value(g));
+        tiles(b, from, to, true);
+        look_back(b);
+        tiles(b, from, to, false);
+    } else {
+        kb_if(k,
+              kb_assume_uniform(kb_lt(k, from, b->segment.length), KB_UNI_BLOCK)) { /* of the ticket, and an argument */
+            tile(b, from, false);
+        }
+        kb_else { carry_all(b, start(g)); }
     }
-    kb_else { carry_nothing(b); }
     if (scan_has_totals(g->p)) {
         kb_if(k, kb_eq(k, kb_add(k, b->number, 1), each)) {
             store_totals(b);
@@ -486,9 +487,10 @@ void emit_scan_bins(struct gen *g)
     if (scan_bins_staged(g->p))
         slots_new(&b);
     b.shared = gen_tunable(g, TN_PARTS) == 0;
+    b.stretches = scan_bins_stretches(g->c);
     if (b.shared) {
         kb_if(k, kb_gt(k, gen_value(g, VAL_TILES), 0)) {
-            take_tile(&b);
+            take_part(&b);
         }
         return;
     }

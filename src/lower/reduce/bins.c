@@ -224,10 +224,11 @@ static void plan_rows(struct planner *pl, const struct strategy *row, struct for
     int64_t lo, hi;
     row_bins_range(pl, &lo, &hi);
     const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
-    guard = plan_pinned(pl) ? (struct formula){ 0 } : f_and(guard, f_ge(f_mul(kept_rows(p), ROWS), f_sms()));
+    const bool asked = plan_overrides(pl, TN_PARTS);
+    guard = asked ? (struct formula){ 0 } : f_and(guard, f_ge(f_mul(kept_rows(p), ROWS), f_sms()));
     if (bins_counters(p))
         guard = f_and(guard, f_le(segments_length(p), UINT32_MAX));
-    if (lo <= bins || plan_pinned(pl))
+    if (lo <= bins || asked)
         add_cases(pl, row, &(struct shape){ "rows", "", lanes, (int)bins, hi, true, guard });
 }
 
@@ -250,7 +251,7 @@ void reduce_bins_plan(struct planner *pl, const struct strategy *row)
         bins_private_plan(pl, row, guard);
     if (lanes != 1 && bins)
         plan_shared(pl, row, guard);
-    if (rows_fit(p) && parts < 0 && !plan_pinned(pl))
+    if (rows_fit(p) && parts < 0 && !chosen)
         plan_rows(pl, row, guard);
     if (!placed && (!chosen || !bins))
         add_cases(pl, row, &(struct shape){ .name = "global", .variant = "" });
@@ -284,6 +285,10 @@ static bool check_tables(struct planner *pl, const struct plan_case *c)
     const int lanes = c->tunable[TN_LANES], each = bins_private(c) ? bins_bytes(p) : shared_bytes(p);
     const int64_t bytes = (int64_t)c->tunable[TN_BINS] * each * bins_tables(c);
     const char *why;
+    int64_t least, most;
+    row_bins_range(pl, &least, &most);
+    if (bins_of_rows(c) && c->tunable[TN_BINS] < least)
+        return reduce_contradiction(pl, c, WITH_PARTS | WITH_BINS, "a row has more bins than the tables of a block");
     if (c->tunable[TN_PARTS] > 1)
         return reduce_contradiction(pl, c, WITH_PARTS,
                                     "a row has one block, or with parts: 0 all rows share all blocks");

@@ -2,7 +2,8 @@
 /* bins.c - planning of scans by a computed index.
  *
  * A block takes a segment, tile by tile; where there are fewer segments than multiprocessors, it takes one tile, and finds
- * what each bin had before by look-back.  Every warp has a table with a state per bin in shared memory, and the block has
+ * what each bin had before by look-back.  Of many bins, tiles would publish more than they read; so a block takes a stretch
+ * of tiles, first for their totals alone.  Every warp has a table with a state per bin in shared memory, and the block has
  * one more, so the bins that a case takes follow from its warps and what a block has.
  */
 #include "lower/lower_impl.h"
@@ -85,6 +86,11 @@ static int64_t stage_bytes(const struct problem *p, const struct plan_case *c)
 /* How the blocks share the segments: tunable `parts`. */
 enum { SHARED_SEGMENTS, OWN_SEGMENTS };
 
+bool scan_bins_stretches(const struct plan_case *c)
+{
+    return c->tunable[TN_PARTS] == SHARED_SEGMENTS && c->tunable[TN_BINS] > FEW_BINS;
+}
+
 /* What a case takes, and for how many bytes and bins of shared memory. */
 struct room {
     const char *name, *variant;
@@ -105,7 +111,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     const int words = scan_items_in_words(p) + !scan_bins_staged(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * words > HELD_WORDS)
         c->tunable[TN_ITEMS] /= 2;
-    if (parts == SHARED_SEGMENTS && !plan_pinned(pl) && scan_keeps(p))
+    if (parts == SHARED_SEGMENTS && !plan_overrides(pl, TN_PARTS) && scan_keeps(p))
         c->code.guard = f_lt(scan_segments(p), f_sms());
     return c;
 }
@@ -136,22 +142,32 @@ static void add_cases(struct planner *pl, const struct strategy *row, int parts)
 void scan_bins_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const bool asked = plan_overrides(pl, TN_PARTS), determined = state_determinism(p) != DET_ANY;
-    if (asked ? plan_setting(pl, TN_PARTS, 0) != OWN_SEGMENTS : !determined)
+    const bool determined = state_determinism(p) != DET_ANY;
+    const int asked = plan_setting(pl, TN_PARTS, -1);
+    if (asked >= 0 ? asked != OWN_SEGMENTS : !determined)
         add_cases(pl, row, SHARED_SEGMENTS);
-    if (asked ? plan_setting(pl, TN_PARTS, 0) == OWN_SEGMENTS : determined || (scan_keeps(p) && !plan_pinned(pl)))
+    if (asked >= 0 ? asked == OWN_SEGMENTS : determined || scan_keeps(p))
         add_cases(pl, row, OWN_SEGMENTS);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* Every segment has a tile, since its totals are written by the last one. */
+/* Every segment has a tile, since its totals are written by the last one.  Stretches fill the device, and all have as many
+ * tiles. */
 static void share_segments(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
 {
+    enum { STRETCHES_PER_SM = 2 };
     const struct problem *p = pl->plan->problem;
-    const struct formula per_segment = f_max(f_cdiv(scan_length(p), scan_tile_elements(c)), 1);
-    const struct formula tiles = f_mul(scan_segments(p), per_segment);
-    plan_value_arg(k, VAL_PER_SEGMENT, TY_I32, per_segment);
+    const int64_t tile = scan_tile_elements(c);
+    struct formula each = f_max(f_cdiv(scan_length(p), tile), 1); /* tiles, or stretches, of a segment */
+    if (scan_bins_stretches(c)) {
+        const struct formula most = f_cdiv(f_mul(f_sms(), STRETCHES_PER_SM), f_max(scan_segments(p), 1));
+        const struct formula chunk = f_cdiv(each, f_min(each, most));
+        plan_value_arg(k, VAL_CHUNK, TY_I64, f_mul(chunk, tile));
+        each = f_cdiv(each, chunk);
+    }
+    const struct formula tiles = f_mul(scan_segments(p), each);
+    plan_value_arg(k, VAL_PER_SEGMENT, TY_I32, each);
     plan_value_arg(k, VAL_TILES, TY_I32, tiles);
     scan_control_args(pl, c, f_mul(tiles, access_extent(p, &p->keys)));
     plan_launch(pl, c, 0, f_max(tiles, 1));
