@@ -94,7 +94,7 @@ static void one_case(const struct explained *x, const struct plan_case *c, struc
     json_key(j, "tunables");
     json_object(j);
     for (int t = 0; t < TN_COUNT; t++)
-        if (c->strategy->tunables & 1u << t) {
+        if (tunable_used(c, (enum tunable_id)t)) {
             json_key(j, tunable_name(t));
             json_object(j);
             json_put_int(j, "value", c->tunable[t]);

@@ -154,7 +154,7 @@ static void tunables(const struct plan_case *c, bool evidence, struct str *out)
 {
     const char *last = NULL, *before = "    tunables       ";
     for (int t = 0; t < TN_COUNT; t++) {
-        if (!(c->strategy->tunables & 1u << t))
+        if (!tunable_used(c, (enum tunable_id)t))
             continue;
         const char *from = c->tunable_from[t] ? c->tunable_from[t] : "default";
         if (evidence)

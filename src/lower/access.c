@@ -365,7 +365,6 @@ static bool op_exact(const struct op *op) { return op->exact; }
 static bool op_pad(const struct op *op) { return op->pad[0] != NULL || (op->builtin && op->identity[0] != NULL); }
 
 bool state_commutative(const struct problem *p) { return every(p, op_commutes); }
-bool state_exact(const struct problem *p) { return every(p, op_exact); }
 bool state_pad(const struct problem *p) { return every(p, op_pad); }
 enum determinism state_determinism(const struct problem *p) { return every(p, op_exact) ? DET_ANY : p->determinism; }
 

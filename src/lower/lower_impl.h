@@ -65,6 +65,8 @@ bool plan_settings_check(struct planner *pl, const struct strategy *row);
 
 /* Scans: the cases whose outputs leave in another order than the space's; are there any? */
 bool segscan_turned_plan(struct planner *pl);
+/* Of rows in lines: the cases of scan.lookback whose tiles take turns, if it fits. They take whatever is left. */
+void scan_turns_plan(struct planner *pl);
 
 /* May a plan's tunable of class TUNABLE_FREE have this value?  A launch bound must fit a multiprocessor, dependent
  * launch needs sm_90; of others every value is fine. */

@@ -81,7 +81,9 @@
     X(PARTS, "parts", 0, 1024, "segments of one size: blocks that share one; 0: as many as fill the device",           \
       TUNABLE_MAIN, 0, 1)                                                                                              \
     X(BINS, "bins", 0, 65536, "bins of a table in shared memory: what the strategy takes; 0: there is no such table",  \
-      TUNABLE_MAIN, 0, 256, 1024, 4096, 12288)
+      TUNABLE_MAIN, 0, 256, 1024, 4096, 12288)                                                                         \
+    X(ACROSS, "across", 0, 1, "rows: tiles cut across them; 0: each row has tiles of its own",                         \
+      TUNABLE_MAIN, 0, 1)
 /* clang-format on */
 
 /* Facts about a tunable, for code that lists and searches variants. */
@@ -101,7 +103,7 @@ enum tunable_id {
 
 /* Sets of them. */
 enum tunable_set {
-#define X(id, ...) WITH_##id = 1 << TN_##id,
+#define X(id, ...) WITH_##id = (int)(1u << TN_##id),
     TUNABLES(X)
 #undef X
         WITH_BASICS = WITH_THREADS | WITH_ITEMS | WITH_VECTOR | WITH_MIN_BLOCKS | WITH_PDL,
@@ -109,6 +111,7 @@ enum tunable_set {
     WITH_POINTS = WITH_POINTS_X | WITH_POINTS_Y | WITH_POINTS_Z,
     WITH_GRID = WITH_BLOCKS_PER_SM | WITH_MAX_GRID
 };
+_Static_assert(TN_COUNT <= 32, "sets of tunables are 32 bits");
 
 /* Values of TN_COMBINE. */
 enum {
@@ -140,6 +143,9 @@ int tunable_class(enum tunable_id t);
 int tunable_values(enum tunable_id t, const int **value);
 
 struct strategy;
+struct plan_case;
+/* Does the case have a value of it?  One of a strategy's cases may do without. */
+bool tunable_used(const struct plan_case *c, enum tunable_id t);
 /* What is given for a tunable, from wherever: its name must be one (of the strategy's, where there is a row) and the
  * value within its range.  False after a diagnostic at set->at; d NULL: without one. */
 bool tunable_given(struct diags *d, const struct strategy *row, const struct tunable *set, enum tunable_id *t,

@@ -39,7 +39,7 @@ static void print_tunables(const struct plan_case *c, struct str *out)
 {
     str_add(out, "    tunables: {");
     for (int t = 0, n = 0; t < TN_COUNT; t++)
-        if (c->strategy->tunables & 1u << t)
+        if (tunable_used(c, (enum tunable_id)t))
             str_printf(out, "%s%s: %d", n++ ? ", " : "", tunable_name(t), c->tunable[t]);
     str_printf(out, "}\n    aligned: %s\n", c->aligned ? "true" : "false");
     if (c->turns)

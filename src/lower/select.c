@@ -25,7 +25,9 @@ const struct strategy *strategy_by_name(const char *name)
 {
     /* To go with version 0.2. */
     static const struct alias old[] = { { "scan.allpre", "scan.resident" },
-                                        { "segscan.allpre", "segscan.resident" },
+                                        { "segscan.allpre", "scan.resident" },
+                                        { "segscan.resident", "scan.resident" },
+                                        { "segscan.lookback", "scan.lookback" },
                                         { "scan.lookahead", "scan.pipeline" },
                                         { "segscan.flat", "scan.lookback" },
                                         { "segscan.flags", "scan.lookback" },
@@ -220,10 +222,10 @@ static void drop_never_taken(struct plan *plan, int from)
     plan->ncases = n;
 }
 
-/* What is left of scans whose outputs turn: few long segments, or columns that are short or few. */
+/* What is left of scans whose outputs turn: columns that are short or few; few long segments come after them. */
 static bool after_turned(const struct strategy *row)
 {
-    return row->plan == segscan_strips_plan || row->plan == segscan_column_plan || row->plan == segscan_lookback_plan;
+    return row->plan == segscan_strips_plan || row->plan == segscan_column_plan;
 }
 
 static void plan_rows(struct planner *pl, bool after)
@@ -238,8 +240,11 @@ static void plan_rows(struct planner *pl, bool after)
 static bool plan_chosen(struct planner *pl)
 {
     const int from = pl->plan->ncases;
-    if (segscan_turned_plan(pl))
+    if (segscan_turned_plan(pl)) {
         plan_rows(pl, true);
+        if (!complete(pl->plan))
+            scan_turns_plan(pl);
+    }
     plan_rows(pl, false);
     drop_never_taken(pl->plan, from);
     return pl->plan->ncases > 0;

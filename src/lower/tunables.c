@@ -23,6 +23,11 @@ const char *tunable_name(enum tunable_id t) { return tunable_names[t]; }
 
 int tunable_least(enum tunable_id t) { return tunable_range[t].lo; }
 
+bool tunable_used(const struct plan_case *c, enum tunable_id t)
+{
+    return c->strategy->tunables & 1u << t && c->tunable[t] >= tunable_range[t].lo;
+}
+
 /* A value as it may be written: a number, or its name where values have names.  NULL: it has none. */
 static const char *tunable_value_name(enum tunable_id t, int value)
 {

@@ -251,7 +251,7 @@ Test(scans, marks)
 /* The last tile is partial, and backwards the first one. */
 Test(scans, block_marks)
 {
-    const char *set[] = { "strategy", "segscan.resident", "threads", "64", "items", "5", NULL, NULL };
+    const char *set[] = { "strategy", "scan.resident", "threads", "64", "items", "5", NULL, NULL };
     check_marks(set, (int64_t[]){ 5107, 9000 });
 }
 
@@ -259,7 +259,7 @@ Test(scans, block_marks)
 Test(scans, no_offsets)
 {
     static const char *const direction[] = { "", "direction: reverse\n" };
-    static const char *const strategy[] = { "scan.lookback", "scan.pipeline",  "segscan.resident",
+    static const char *const strategy[] = { "scan.lookback", "scan.pipeline",  "scan.resident",
                                             "segscan.block", "segscan.column", "segscan.block" };
     static const int64_t size[] = { 5120, 0 };
     for (int reverse = 0; reverse < 2; reverse++)

@@ -72,4 +72,7 @@ static void scan_tile(struct gen *g, void *of)
     tile_finish(g, &t, tile_prefix(g, &t, ticket));
 }
 
-void emit_scan_lookback(struct gen *g) { scan_kernel_of(g, scan_tile, NULL); }
+void emit_scan_lookback(struct gen *g)
+{
+    scan_kernel_of(g, scan_takes_turns(g->p, g->c) ? tiles_in_turns : scan_tile, NULL);
+}

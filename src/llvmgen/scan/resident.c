@@ -11,11 +11,10 @@
  * epoch, because it has seen a word of every other block; in scans of rows it looks at those of the other rows when it
  * is done.
  *
- *     scan.resident       every row has tiles of its own
- *     segscan.resident    tiles cut across rows and begin with whole vectors, in lines (lines.h).  What comes before
- * a tile in its row begins in the tile in which the row does; the total of that tile covers what lies after its last cut.
- * Segments between offsets likewise, but only a tile's state tells whether one begins in it: totals are read back to the
- * nearest tile in which one does.
+ * Rows may have tiles of their own.  Or tiles cut across rows and begin with whole vectors, in lines (lines.h).  What comes
+ * before a tile in its row begins in the tile in which the row does; the total of that tile covers what lies after its
+ * last cut.  Segments between offsets likewise, but only a tile's state tells whether one begins in it: totals are read
+ * back to the nearest tile in which one does.
  */
 #include "llvmgen/shared/lookback.h"
 #include "lines.h"
@@ -119,8 +118,6 @@ static void scan_own(struct gen *g, void *of)
     if (narrow)
         kept_narrow(g, false);
 }
-
-void emit_scan_resident(struct gen *g) { scan_kernel_of(g, scan_own, NULL); }
 
 /* ---- tiles across rows ------------------------------------------------------------------------------------------- */
 
@@ -276,11 +273,11 @@ static void scan_marked_tile(struct gen *g, void *of)
     }
 }
 
-void emit_segscan_resident(struct gen *g)
+void emit_scan_resident(struct gen *g)
 {
     struct marked_tile t;
     if (g->p->offsets < 0) {
-        scan_kernel_of(g, scan_across, NULL);
+        scan_kernel_of(g, gen_tunable(g, TN_ACROSS) ? scan_across : scan_own, NULL);
         return;
     }
     t.base = across_base(g, &t.all, kb_block(g->k));

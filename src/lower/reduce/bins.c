@@ -95,19 +95,11 @@ bool reduce_bins_fits(const struct problem *p, const struct device *d, struct ar
 /* A few elements of a thread at once: each has its own code. */
 static void choose_items(struct plan_case *c)
 {
-    enum { AT_ONCE = 8 };
-    const int items = AT_ONCE / c->tunable[TN_VECTOR];
+    enum { AT_ONCE = 8, OWN_AT_ONCE = 16 };
+    const int tuned = c->tunable[TN_ITEMS], vector = c->tunable[TN_VECTOR], own = OWN_AT_ONCE / vector;
+    const int items = !bins_private(c) ? AT_ONCE / vector : tuned < own ? tuned : own;
     plan_set(c, TN_ITEMS, items > 1 ? items : 1, NULL);
 }
-
-/* A case and its sizes; lanes, bins: of its tables, where it has them in shared memory. */
-struct shape {
-    const char *name, *variant;
-    int lanes, bins;
-    int64_t most; /* bins that there may be: of a row, if rows have tables of their own */
-    bool rows;
-    struct formula guard;
-};
 
 /* Combinations of the kept dimensions. */
 static struct formula kept_rows(const struct problem *p)
@@ -127,8 +119,7 @@ static struct formula row_bins(const struct problem *p)
     return bins;
 }
 
-/* Loads of vectors, and loads of elements for arrays that share no boundary. */
-static void add_cases(struct planner *pl, const struct strategy *row, const struct shape *s)
+void bins_add_cases(struct planner *pl, const struct strategy *row, const struct bins_shape *s)
 {
     const struct problem *p = pl->plan->problem;
     const char *names[] = { s->name, arena_printf(&pl->s->arena, "%s_unaligned", s->name) };
@@ -141,6 +132,8 @@ static void add_cases(struct planner *pl, const struct strategy *row, const stru
         plan_set(c, TN_LANES, s->lanes, NULL);
         plan_set(c, TN_BINS, s->bins, NULL);
         plan_set(c, TN_PARTS, s->rows, NULL);
+        if (!plan_pinned(pl)) /* what the user sets for rows leaves the others as they are */
+            c->tunable[TN_PARTS] = s->rows;
         choose_items(c);
         reduce_usual(pl, c);
         c->aligned = !i && c->tunable[TN_VECTOR] > 1;
@@ -187,7 +180,7 @@ static struct formula worthwhile(const struct problem *p)
 }
 
 /* A table per warp for few bins, a table per block for more, and one of all that a block can have. */
-static void plan_shared(struct planner *pl, const struct strategy *row, struct formula guard)
+static void plan_shared(struct planner *pl, const struct strategy *row, int64_t lo, int64_t hi, struct formula guard)
 {
     const struct problem *p = pl->plan->problem;
     const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED;
@@ -197,15 +190,13 @@ static void plan_shared(struct planner *pl, const struct strategy *row, struct f
     } rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW },
                   { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most },
                   { "most", "most", THREADS_MOST, 0, most } };
-    int64_t lo, hi;
-    bins_range(pl, &lo, &hi);
     for (int i = 0; i < 3; i++) {
         const struct room *of = &rooms[i];
         const int lanes = plan_setting(pl, TN_LANES, of->lanes), threads = plan_setting(pl, TN_THREADS, of->threads);
         const int room = of->bytes / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
         const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
         if (lo <= bins)
-            add_cases(pl, row, &(struct shape){ of->name, of->variant, lanes, (int)bins, hi, false, guard });
+            bins_add_cases(pl, row, &(struct bins_shape){ of->name, of->variant, lanes, (int)bins, hi, false, guard });
         if (hi <= bins || plan_overrides(pl, TN_BINS))
             return;
     }
@@ -229,7 +220,16 @@ static void plan_rows(struct planner *pl, const struct strategy *row, struct for
     if (bins_counters(p))
         guard = f_and(guard, f_le(segments_length(p), UINT32_MAX));
     if (lo <= bins || asked)
-        add_cases(pl, row, &(struct shape){ "rows", "", lanes, (int)bins, hi, true, guard });
+        bins_add_cases(pl, row, &(struct bins_shape){ "rows", "", lanes, (int)bins, hi, true, guard });
+}
+
+/* One table in global memory takes whatever the user sets for the others. */
+static void plan_global(struct planner *pl, const struct strategy *row)
+{
+    const int from = pl->plan->ncases;
+    bins_add_cases(pl, row, &(struct bins_shape){ .name = "global", .variant = "" });
+    for (int i = from; i < pl->plan->ncases && !plan_pinned(pl); i++)
+        pl->plan->cases[i].tunable[TN_LANES] = pl->plan->cases[i].tunable[TN_BINS] = 0;
 }
 
 /* Tables of threads, of blocks, and the one in global memory take more bins each than the ones before; the user's
@@ -238,23 +238,26 @@ void reduce_bins_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const int lanes = plan_setting(pl, TN_LANES, -1), bins = plan_setting(pl, TN_BINS, -1);
-    const bool chosen = lanes >= 0 || bins >= 0, placed = bins_placed(p);
     const int parts = plan_setting(pl, TN_PARTS, -1);
-    const bool always = chosen || (placed && plan_pinned(pl));
+    const bool chosen = lanes >= 0 || bins >= 0, pinned = plan_pinned(pl), placed = bins_placed(p);
+    const bool always = pinned && (chosen || placed || parts == 1);
     const struct formula guard = always ? (struct formula){ 0 } : worthwhile(p);
     const char *why;
-    if (parts == 1) {
+    int64_t lo, hi;
+    bins_range(pl, &lo, &hi);
+    const bool rows = rows_fit(p) && parts != 0 && lanes != 1 && bins != 0;
+    if (parts == 1 && (pinned || rows))
         plan_rows(pl, row, guard);
+    if (parts == 1 && pinned)
         return;
-    }
-    if (chosen ? lanes == 1 && bins : bins_private_takes(p, &why))
+    if (chosen ? lanes == 1 && bins != 0 : bins_private_takes(p, &why))
         bins_private_plan(pl, row, guard);
-    if (lanes != 1 && bins)
-        plan_shared(pl, row, guard);
-    if (rows_fit(p) && parts < 0 && !chosen)
+    if (lanes != 1 && bins != 0)
+        plan_shared(pl, row, lo, hi, guard);
+    if (rows && parts < 0 && (!pinned || !chosen))
         plan_rows(pl, row, guard);
-    if (!placed && (!chosen || !bins))
-        add_cases(pl, row, &(struct shape){ .name = "global", .variant = "" });
+    if (!placed && (!pinned || !chosen || bins == 0))
+        plan_global(pl, row);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */

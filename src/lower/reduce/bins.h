@@ -35,6 +35,16 @@ int bins_capacity(const struct plan_case *c, const struct problem *p);
 
 /* ---- what the planning of the strategies shares (bins.c) --------------------------------------------------------- */
 enum { BINS_SHARED_RESERVED = 1024 /* bytes of shared memory that are left over */ };
+/* A case and its sizes; lanes, bins: of its tables, where it has them in shared memory. */
+struct bins_shape {
+    const char *name, *variant;
+    int lanes, bins;
+    int64_t most; /* bins that there may be: of a row, if rows have tables of their own */
+    bool rows;
+    struct formula guard;
+};
+/* Loads of vectors, and loads of elements for arrays that share no boundary. */
+void bins_add_cases(struct planner *pl, const struct strategy *row, const struct bins_shape *s);
 /* Cases with a table for every thread, where guard holds; does the problem allow them? */
 void bins_private_plan(struct planner *pl, const struct strategy *row, struct formula guard);
 bool bins_private_takes(const struct problem *p, const char **why);

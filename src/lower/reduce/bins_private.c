@@ -70,34 +70,10 @@ static void add_columns(struct planner *pl, const struct strategy *row, const st
     plan_set(c, TN_VECTOR, 1, NULL);
     plan_set(c, TN_LANES, 1, NULL);
     plan_set(c, TN_BINS, bins, NULL);
+    if (!plan_pinned(pl))
+        c->tunable[TN_PARTS] = 0;
     plan_set_pdl(pl, c);
     c->code.guard = f_and(guard, f_le(segments_inner(pl->plan->problem), c->tunable[TN_THREADS]));
-}
-
-/* Loads of vectors, and loads of elements for arrays that share no boundary. */
-static void add_elements(struct planner *pl, const struct strategy *row, const struct room *of, int bins,
-                         struct formula guard)
-{
-    enum { AT_ONCE = 16 };
-    const struct problem *p = pl->plan->problem;
-    const char *names[] = { of->name, arena_printf(&pl->s->arena, "%s_unaligned", of->name) };
-    for (int i = 0; i < 2; i++) {
-        struct plan_case *c = plan_case_add(pl, row, names[i], guard);
-        struct formula aligned = { 0 };
-        plan_case_variant(pl, c, of->variant);
-        if (i)
-            plan_set(c, TN_VECTOR, 1, NULL);
-        plan_set(c, TN_LANES, 1, NULL);
-        plan_set(c, TN_BINS, bins, NULL);
-        while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-               c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > AT_ONCE)
-            c->tunable[TN_ITEMS]--;
-        reduce_usual(pl, c);
-        c->aligned = !i && c->tunable[TN_VECTOR] > 1;
-        if (i || !c->aligned || !access_aligned_guard(p, c->tunable[TN_VECTOR], false, &aligned))
-            return;
-        c->code.guard = f_and(c->code.guard, aligned);
-    }
 }
 
 /* Counts meet in shared memory at no cost, so they need no tables of threads unless columns are kept: there a number of
@@ -115,11 +91,10 @@ void bins_private_plan(struct planner *pl, const struct strategy *row, struct fo
     for (int i = 0; i < rooms; i++) {
         const struct room *of = columns ? &of_columns[i] : &of_elements[i];
         const int room = plan_setting(pl, TN_BINS, room_for(pl, of)), bins = hi < room ? (hi > 1 ? (int)hi : 1) : room;
-        const struct formula fits = hi <= bins ? guard : f_and(guard, f_le(indices, bins));
         if (lo <= bins && columns)
-            add_columns(pl, row, of, bins, fits);
+            add_columns(pl, row, of, bins, hi <= bins ? guard : f_and(guard, f_le(indices, bins)));
         else if (lo <= bins)
-            add_elements(pl, row, of, bins, fits);
+            bins_add_cases(pl, row, &(struct bins_shape){ of->name, of->variant, 1, bins, hi, false, guard });
         if (hi <= bins || plan_overrides(pl, TN_BINS))
             return;
     }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookback.c - planning of single-pass scans.
  *
- *   scan.resident      whole arrays and rows of medium size: every block reads the totals of all tiles before its own
- *   scan.lookback      whole arrays, by decoupled look-back; tiles that cut across few rows, segments that begin at flags,
- *                      and segments between offsets, without totals
+ *   scan.resident      arrays of medium size: every block reads the totals of all tiles before its own
+ *   scan.lookback      whole arrays, and segments that begin at flags or lie between offsets, without totals, by decoupled
+ *                      look-back
+ *
+ * Rows: tiles cut across them (`across`), or each row has tiles of its own.  scan.resident reads totals back to the tile
+ * in which a row begins; so it takes segments between offsets.  With look-back, tiles of all rows take turns, and every
+ * row has as many as one that begins in the middle of a vector needs; its last tile may be empty.
  *
  * One launch, every element read and written once.  Control memory holds the counter of tickets and, per tile, 8
  * bytes for every 4 bytes of the state; it is zeroed once, and epochs tell the launches apart.  With look-back, how a
@@ -14,45 +18,47 @@
  * and no more than SCAN_RESIDENT, which every device and the host executor have.  Blocks wait for earlier blocks only, so
  * a grid that shares the device still makes progress as long as blocks start in order.
  */
-#include "lower/lower_impl.h"
-#include "scan.h"
+#include "lower/segscan/segscan.h"
 
-enum { FEW_SEGMENTS = 8 };
+enum { FEW_SEGMENTS = 8, WORDS_OF_TWO = 2 };
 
-bool scan_grid_fits(const struct problem *p, const char **why)
+/* ---- fits -------------------------------------------------------------------------------------------------------- */
+
+/* Segments follow one another, and nothing else depends on which one an element is of. */
+static bool may_cut(const struct problem *p) { return scan_trailing(p) && !scan_operator_reads(p); }
+
+static struct misfit cut_offsets(const struct problem *p)
 {
-    const struct misfit m[] = {
-        { !scan_trailing(p) || p->flags >= 0, "it scans runs of elements; here segments begin at flags, or lie apart" },
-        { state_determinism(p) == DET_DEVICE,
-          "up to which size it is taken depends on the device; determinism: device forbids that" },
-        { 0 }
-    };
-    return plan_takes(why, m);
+    return (struct misfit){ p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)),
+                            "tiles cut across segments between offsets, so there are no totals, and operators read no "
+                            "inputs" };
 }
 
 bool scan_resident_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
-    *why = "it scans whole arrays and rows; here segments begin anywhere";
-    return p->offsets < 0 && scan_grid_fits(p, why);
+    const struct misfit m[] = {
+        { !scan_trailing(p) || p->flags >= 0, "it scans runs of elements; here segments begin at flags, or lie apart" },
+        { state_determinism(p) == DET_DEVICE,
+          "up to which size it is taken depends on the device; determinism: device forbids that" },
+        cut_offsets(p),
+        { 0 }
+    };
+    return plan_takes(why, m);
 }
 
 bool scan_lookback_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
-    const bool rows = p->offsets < 0 && p->flags < 0 && scan_keeps(p);
-    const struct misfit m[] = {
-        { p->offsets >= 0 && (scan_has_totals(p) || scan_operator_reads(p)),
-          "tiles cut across segments between offsets, so there are no totals, and operators read no inputs" },
-        { rows && !scan_trailing(p), "of segments it scans rows: here they are not runs of elements" },
-        { rows && scan_operator_reads(p),
-          "the operator reads inputs that differ between segments, and tiles cut across segments" },
-        { state_determinism(p) != DET_ANY,
-          "how prefixes are combined depends on timing; the problem asks for determinism" },
-        { 0 }
-    };
+    const struct misfit m[] = { cut_offsets(p),
+                                { scan_has_rows(p) && !scan_in_lines(p),
+                                  "of segments it scans rows: here the last dimension is not scanned" },
+                                segscan_determined(p),
+                                { 0 } };
     return plan_takes(why, m);
 }
+
+/* ---- cases of scan.lookback -------------------------------------------------------------------------------------- */
 
 /* Fewer rows than clusters that fill a device: tiles of one array, in effect.  Of small arrays, tiles that take turns are
  * fewer. */
@@ -61,14 +67,54 @@ static struct formula few_rows(const struct problem *p)
     return f_and(f_le(scan_segments(p), FEW_SEGMENTS), f_ge(access_count(p), 1 << 24));
 }
 
+/* Cases whose tiles are lines, across rows or not.  Without a pin, what the user sets for tiles of the other kinds leaves
+ * them as they are. */
+static void add_lines(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                      bool across)
+{
+    const int from = pl->plan->ncases;
+    segscan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
+    for (int i = from; i < pl->plan->ncases; i++) {
+        struct plan_case *c = &pl->plan->cases[i];
+        plan_set(c, TN_ACROSS, across, NULL);
+        if (plan_pinned(pl))
+            continue;
+        c->tunable[TN_ACROSS] = across;
+        c->tunable[TN_SMEM_TRANSPOSE] = c->tunable[TN_STRIPED] = 0;
+    }
+}
+
+static void add_turns(struct planner *pl, const struct strategy *row)
+{
+    const bool pieces = segments_in_pieces(pl->plan->problem) && !plan_pinned(pl);
+    add_lines(pl, row, pieces ? "pieces" : "rows", "long_rows", false);
+}
+
+void scan_turns_plan(struct planner *pl)
+{
+    const struct problem *p = pl->plan->problem;
+    const char *why;
+    if (scan_has_rows(p) && scan_lookback_fits(p, &pl->plan->device, &pl->s->arena, &why))
+        add_turns(pl, strategy_by_name("scan.lookback"));
+}
+
 void scan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const bool marked = p->flags >= 0 || p->offsets >= 0, rows = !marked && scan_keeps(p);
+    const bool rows = scan_has_rows(p), pinned = plan_pinned(pl);
+    const int across = plan_setting(pl, TN_ACROSS, -1), from = pl->plan->ncases;
     const char *variant = p->offsets >= 0 ? "offsets" : p->flags >= 0 ? "flags" : rows ? "across" : "";
     const char *name = rows ? "flat" : *variant ? variant : "large";
-    scan_add_cases(pl, row, variant, name, rows && !plan_pinned(pl) ? few_rows(p) : (struct formula){ 0 }, true);
+    if (rows && pinned && across != 1) {
+        add_turns(pl, row);
+    } else if (!rows || (across != 0 && may_cut(p))) {
+        scan_add_cases(pl, row, variant, name, rows && !pinned ? few_rows(p) : (struct formula){ 0 }, true);
+        for (int i = from; i < pl->plan->ncases; i++)
+            plan_set(&pl->plan->cases[i], TN_ACROSS, rows, NULL);
+    }
 }
+
+/* ---- cases of scan.resident -------------------------------------------------------------------------------------- */
 
 /* Sizes at which a variant's tiles are the best: quarters of a tile per multiprocessor. */
 static const struct {
@@ -91,8 +137,7 @@ struct formula scan_few_rows(const struct problem *p)
 
 /* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor.
  */
-static void plan_resident(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
-                          int quarters)
+static void add_own(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int quarters)
 {
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, true);
@@ -108,20 +153,16 @@ static void plan_resident(struct planner *pl, const struct strategy *row, const 
     }
 }
 
-/* Small tiles first, which spread a short array over the device.  When pinned, what does not fit at once is refused. */
-void scan_resident_plan(struct planner *pl, const struct strategy *row)
+/* Small tiles first, which spread a short array over the device. */
+static void add_sizes(struct planner *pl, const struct strategy *row)
 {
-    if (plan_pinned(pl)) {
-        plan_resident(pl, row, "", "long", 4 * SCAN_RESIDENT);
-        return;
-    }
     int64_t largest = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int from = pl->plan->ncases;
-        plan_resident(pl, row, sizes[i].variant, sizes[i].name, sizes[i].quarters);
+        add_own(pl, row, sizes[i].variant, sizes[i].name, sizes[i].quarters);
         if (scan_marks_kept(pl->plan->problem, &pl->plan->cases[from])) {
             pl->plan->ncases = from;
-            plan_resident(pl, row, sizes[i].kept, sizes[i].name, sizes[i].quarters);
+            add_own(pl, row, sizes[i].kept, sizes[i].name, sizes[i].quarters);
         }
         /* Rows that begin anywhere are left to tiles across them. */
         if (!sizes[i].unaligned || scan_keeps(pl->plan->problem))
@@ -135,20 +176,133 @@ void scan_resident_plan(struct planner *pl, const struct strategy *row)
     }
 }
 
+static struct formula tiles_across(const struct problem *p, const struct plan_case *c)
+{
+    return f_cdiv(segments_elements(p), scan_tile_elements(c));
+}
+
+/* At most so many tiles per multiprocessor; 0: one for every second one.  Arrays that begin anywhere go with the most. */
+static void add_across(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int tiles)
+{
+    const struct problem *p = pl->plan->problem;
+    const int from = pl->plan->ncases;
+    add_lines(pl, row, variant, name, p->offsets < 0);
+    for (int i = from; i < pl->plan->ncases; i++) {
+        struct plan_case *c = &pl->plan->cases[i];
+        /* Wider states want all registers. */
+        plan_set(c, TN_MIN_BLOCKS, scan_items_in_words(p) > WORDS_OF_TWO ? 1 : SCAN_RESIDENT,
+                 "blocks that wait for one another are resident at once");
+        const int blocks = c->tunable[TN_MIN_BLOCKS] < tiles ? c->tunable[TN_MIN_BLOCKS] : tiles;
+        const struct formula all = tiles_across(p, c);
+        const struct formula fit = blocks ? f_le(all, f_mul(f_sms(), blocks)) : f_le(f_mul(all, 2), f_sms());
+        c->code.guard = f_and(fit, c->code.guard);
+        if (!plan_pinned(pl) && p->offsets < 0)
+            c->code.guard = f_and(scan_few_rows(p), c->code.guard);
+    }
+    if (tiles < SCAN_RESIDENT)
+        plan_keep_first(pl, from);
+}
+
+/* Tiles across rows take what is left of them, of any length.  When pinned, what does not fit at once is refused. */
+void scan_resident_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const int across = plan_setting(pl, TN_ACROSS, -1);
+    const bool pinned = plan_pinned(pl), offsets = p->offsets >= 0, cut = offsets || (scan_has_rows(p) && may_cut(p));
+    if (pinned && !offsets && across != 1) {
+        add_own(pl, row, "", "long", 4 * SCAN_RESIDENT);
+        return;
+    }
+    if (!pinned && !offsets && across != 1)
+        add_sizes(pl, row);
+    if (!pinned && offsets)
+        add_across(pl, row, "few across", "few_across", 0);
+    if (!pinned && cut && across != 0)
+        add_across(pl, row, "short across", "short_across", 1);
+    if (cut && across != 0)
+        add_across(pl, row, "across", "across", SCAN_RESIDENT);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
 void scan_control_args(struct planner *pl, struct plan_case *c, struct formula tiles)
 {
     const struct formula words = f_mul(tiles, 8 * state_words(pl->plan->problem, NULL));
     plan_buffer_arg(pl, c, 0, BUF_STATES, REGION_CONTROL, f_add(words, LAUNCH_LINE_BYTES));
 }
 
-static bool build(struct planner *pl, struct plan_case *c, bool own_tiles)
+static bool build_tiles(struct planner *pl, struct plan_case *c, bool own)
 {
     struct prog_kernel *k = scan_kernel(pl, c, "");
-    const struct formula tiles = own_tiles ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
+    const struct formula tiles = own ? scan_row_tile_args(pl, c, k) : scan_tile_args(pl, c, k);
     scan_control_args(pl, c, tiles);
     plan_launch(pl, c, 0, f_max(tiles, 1));
     return scan_check_tunables(pl, c);
 }
 
-bool scan_lookback_build(struct planner *pl, struct plan_case *c) { return build(pl, c, false); }
-bool scan_resident_build(struct planner *pl, struct plan_case *c) { return build(pl, c, true); }
+bool scan_takes_turns(const struct problem *p, const struct plan_case *c)
+{
+    return scan_has_rows(p) && !c->tunable[TN_ACROSS];
+}
+
+static bool build_turns(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = segscan_kernel(pl, c);
+    const struct formula room = f_add(scan_length(p), segscan_lost(p, c->tunable[TN_VECTOR]));
+    const struct formula per_segment = f_cdiv(room, scan_tile_elements(c));
+    const struct formula tiles = f_mul(scan_segments(p), per_segment);
+    plan_value_arg(k, VAL_PER_SEGMENT, TY_I32, per_segment);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
+    scan_control_args(pl, c, tiles);
+    const struct formula blocks = f_min(tiles, f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]));
+    plan_launch(pl, c, 0, f_max(blocks, 1));
+    return segscan_check(pl, c);
+}
+
+static bool build_across(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    struct prog_kernel *k = segscan_kernel(pl, c);
+    const struct formula tiles = tiles_across(p, c);
+    const int64_t more = scan_tile_elements(c) + 1; /* than a tile */
+    const struct formula period = f_min(scan_length(p), more);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
+    if (p->offsets < 0)
+        plan_value_arg(k, VAL_RECIPROCAL, TY_I64, f_add(f_div((int64_t)1 << 32, period), 1));
+    scan_control_args(pl, c, tiles);
+    plan_launch(pl, c, 0, f_max(tiles, 1));
+    return segscan_check(pl, c);
+}
+
+/* Tunables of tiles across rows, and of tiles in lines, which are not transposed. */
+static bool check_rows(struct planner *pl, const struct plan_case *c, bool lines)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool across = c->tunable[TN_ACROSS];
+    const struct misfit m[] = {
+        { across && !scan_has_rows(p), "tiles cut across rows; this problem has none" },
+        { across && !may_cut(p),
+          "the operator reads inputs that differ between rows, or rows do not follow one another" },
+        { lines && (c->tunable[TN_SMEM_TRANSPOSE] || c->tunable[TN_STRIPED]), "tiles of this kind are not transposed" },
+        { 0 }
+    };
+    const char *why;
+    if (!plan_takes(&why, m))
+        plan_clash(pl, WITH_ACROSS | WITH_SMEM_TRANSPOSE | WITH_STRIPED);
+    return scan_consistent(pl, c, m);
+}
+
+bool scan_lookback_build(struct planner *pl, struct plan_case *c)
+{
+    const bool turns = scan_takes_turns(pl->plan->problem, c);
+    if (!turns)
+        c->tunable[TN_BLOCKS_PER_SM] = 0; /* a block for each tile */
+    return check_rows(pl, c, turns) && (turns ? build_turns(pl, c) : build_tiles(pl, c, false));
+}
+
+bool scan_resident_build(struct planner *pl, struct plan_case *c)
+{
+    const bool across = pl->plan->problem->offsets >= 0 || c->tunable[TN_ACROSS];
+    return check_rows(pl, c, across) && (across ? build_across(pl, c) : build_tiles(pl, c, true));
+}

@@ -418,7 +418,7 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     const bool pinned = plan_pinned(pl);
     const int last = sizeof sizes / sizeof *sizes - 1;
     const bool sizes_matter = scan_marked(p) || scan_ring_keeps(p);
-    /* segscan.resident takes small rows, and scan.resident small arrays of which some elements are kept */
+    /* scan.resident takes small rows, and small arrays of which some elements are kept */
     const int smallest = scan_keeps(p) || scan_ring_keeps(p) ? last - 1 : 0;
     const int first = pinned || !sizes_matter ? last : smallest;
     struct formula guard = { 0 };

@@ -350,8 +350,7 @@ bool scan_spreads(struct planner *pl)
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     struct arena *a = &pl->s->arena;
-    return scan_lookback_fits(p, d, a, &why) || segscan_lookback_fits(p, d, a, &why) ||
-           scan_three_pass_fits(p, d, a, &why);
+    return scan_lookback_fits(p, d, a, &why) || scan_three_pass_fits(p, d, a, &why);
 }
 
 void scan_block_plan(struct planner *pl, const struct strategy *row)

@@ -18,6 +18,8 @@ static inline bool scan_keeps(const struct problem *p) { return segments_kept(p)
 static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
 /* The last axis is scanned: neighbouring positions are neighbours in memory, but for those of different pieces. */
 static inline bool scan_in_lines(const struct problem *p) { return scan_trailing(p) || segments_in_pieces(p); }
+/* Segments of equal length, each by itself. */
+static inline bool scan_has_rows(const struct problem *p) { return scan_keeps(p) && p->offsets < 0 && p->flags < 0; }
 /* scan.pipeline: segments begin anywhere in one sequence of elements, between offsets, at flags, or at equal distances
  * where nothing else depends on the row. */
 bool scan_marked(const struct problem *p);
@@ -107,10 +109,10 @@ struct strategy;
 struct misfit;
 /* Of the tunables of a case; false after a diagnostic. */
 bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m);
-/* Segments are runs of elements, so blocks that wait for each other may take tiles of them. */
-bool scan_grid_fits(const struct problem *p, const char **why);
 /* Blocks per multiprocessor of a grid whose blocks wait for each other: every device and the host executor have as many. */
 enum { SCAN_RESIDENT = 2 };
+/* scan.lookback: tiles of rows take turns. */
+bool scan_takes_turns(const struct problem *p, const struct plan_case *c);
 /* Few long rows; shorter rows must be fewer.  Rows of up to 2^14 elements take no longer with a block each than with tiles
  * that wait for one another.  The tiles of both strategies fit a device only if there are no more rows than
  * multiprocessors. */

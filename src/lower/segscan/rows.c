@@ -260,6 +260,8 @@ void segscan_block_plan(struct planner *pl, const struct strategy *row)
     segscan_add_cases(pl, row, "", "rows", spreads ? enough(p, 1) : (struct formula){ 0 }, false);
     if (spreads && !segments_in_pieces(p) && clusters_fit(p, &pl->plan->device, &pl->s->arena, &why))
         add_pairs(pl, row);
+    if (spreads)
+        scan_turns_plan(pl);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */

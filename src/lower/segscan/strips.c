@@ -3,7 +3,7 @@
  * totals on.
  *
  * A strip has threads / rows columns, 32 of them or the power of two that holds the last dimension: narrow ones keep
- * all lanes busy, and their look-back takes fewer columns.  Control memory is as for segscan.lookback.
+ * all lanes busy, and their look-back takes fewer columns.  Control memory is as for scan.lookback.
  */
 #include "segscan.h"
 

@@ -315,11 +315,36 @@ Test(cases, no_case_that_no_size_takes)
     spec_end(&f);
 }
 
+/* Tunables that only some cases of a strategy have leave those as they are that take the other launches. */
+Test(cases, settings_of_some_cases)
+{
+    static const char bins[] =
+        "kind: reduce\ninputs: {x: 'f32[n]', key: 'i32[n]'}\nmap: x\nby: key\noperator: add\noutputs: {y: 'f32[k]'}\n";
+    static const char rows[] =
+        "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: n\noperator: add\noutputs: {y: 'f32[m, n]'}\n";
+    static const struct {
+        const char *spec, *last;
+        struct tunable set;
+    } row[] = { { bins, "global_unaligned", { "bins", "64", { 0, 0 } } },
+                { bins, "global_unaligned", { "lanes", "1", { 0, 0 } } },
+                { rows, "long_rows_unaligned", { "smem_transpose", "1", { 0, 0 } } },
+                { rows, "long_rows_unaligned", { "across", "1", { 0, 0 } } } };
+    const struct device d = device_of("sm_90");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        SPEC_BEGIN(f);
+        spec_build(&f, row[i].spec);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .nset = 1, .set = &row[i].set });
+        cr_assert_not_null(plan, "%s", row[i].set.name);
+        cr_expect_str_eq(plan->cases[plan->ncases - 1].code.name, row[i].last, "%s", row[i].set.name);
+        spec_end(&f);
+    }
+}
+
 /* A tuning file may have any number of entries; the cases that take the other sizes need room behind theirs. */
 Test(cases, room_for_the_usual_cases)
 {
     enum { ENTRIES = 40 };
-    static const struct tunable set[] = { { "strategy", "segscan.lookback", { 0, 0 } } };
+    static const struct tunable set[] = { { "strategy", "scan.lookback", { 0, 0 } } };
     const struct device d = device_of("sm_90");
     struct tuned tuned[ENTRIES];
     int64_t size[ENTRIES][2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookback.c - scans of few long segments in one pass: tiles of a segment pass their totals on by
+/* in_turns.c - scans of few long segments in one pass: tiles of a segment pass their totals on by
  * look-back, tiles of all segments take turns.
  *
  *     until no ticket is left:
@@ -131,7 +131,7 @@ static void take_tile(struct gen *g, const struct shared *m, kb_val current, kb_
     }
 }
 
-static void take_tiles(struct gen *g, void *of)
+void tiles_in_turns(struct gen *g, void *of)
 {
     (void)of;
     kb *k = g->k;
@@ -159,5 +159,3 @@ static void take_tiles(struct gen *g, void *of)
     }
     tickets_used_up(g, kb_get(k, ticket), epoch, gen_value(g, VAL_TILES));
 }
-
-void emit_segscan_lookback(struct gen *g) { scan_kernel_of(g, take_tiles, NULL); }
