@@ -76,9 +76,11 @@ bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value);
  * allows. False after a diagnostic. */
 bool plan_case_valid(struct planner *pl, const struct plan_case *c);
 
-/* Tunables contradict each other: with their values there is no plan, whatever values the others have.  Bits 1 << TN_x
- * of what the check looked at, and of what decided that it was made. */
-void plan_clash(struct planner *pl, unsigned tunables);
+/* False after a diagnostic: the case cannot be built, for the reason `why`.  tunables: those, as bits 1 << TN_x, with
+ * whose values there is no plan, whatever values the others have; 0: that is not known. */
+bool plan_contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *why);
+/* The same of the first reason that holds; true if none does. */
+bool plan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m);
 
 /* What the user sets it to. */
 int plan_setting(const struct planner *pl, enum tunable_id t, int otherwise);

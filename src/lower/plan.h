@@ -205,7 +205,7 @@ struct plan_options {
     int sms;         /* multiprocessors of the device; 0: not known */
     int ntuned;
     const struct tuned *tuned; /* before the usual cases, unless something is pinned */
-    unsigned *clash;           /* if not NULL, gets what plan_clash() was told when planning failed */
+    unsigned *clash;           /* if not NULL, gets the tunables of plan_contradiction() */
 };
 
 /* What planning functions share. */

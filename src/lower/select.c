@@ -332,12 +332,6 @@ bool plan_free_fits(const struct plan *plan, enum tunable_id t, int value)
     return true;
 }
 
-void plan_clash(struct planner *pl, unsigned tunables)
-{
-    if (pl->options && pl->options->clash)
-        *pl->options->clash = tunables;
-}
-
 /* What the user sets and no strategy looks at. ptxas would pass over a launch bound that no multiprocessor can keep. */
 static bool check_free(struct planner *pl, const struct plan_case *c)
 {

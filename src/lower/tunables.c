@@ -152,6 +152,25 @@ bool plan_settings_check(struct planner *pl, const struct strategy *row)
     return ok;
 }
 
+bool plan_contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *why)
+{
+    const unsigned usual = WITH_THREADS | WITH_ITEMS | WITH_VECTOR | WITH_STAGES | WITH_BLOCK_X | WITH_BLOCK_Y;
+    const char *values = "";
+    for (int t = 0; t < TN_COUNT; t++)
+        if ((tunables ? tunables : usual) & 1u << t && tunable_used(c, (enum tunable_id)t))
+            values = arena_printf(&pl->s->arena, "%s, %s %d", values, tunable_names[t], c->tunable[t]);
+    if (pl->options && pl->options->clash)
+        *pl->options->clash = tunables;
+    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at, "%s%s: %s", c->code.strategy, values, why);
+    return false;
+}
+
+bool plan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m)
+{
+    const char *why;
+    return plan_takes(&why, m) || plan_contradiction(pl, c, 0, why);
+}
+
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 void tunable_limits(enum tunable_id t, int *lo, int *hi)

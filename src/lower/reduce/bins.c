@@ -293,21 +293,20 @@ static bool check_tables(struct planner *pl, const struct plan_case *c)
     if (bins_of_rows(c) && c->tunable[TN_BINS] < least)
         return reduce_contradiction(pl, c, WITH_PARTS | WITH_BINS, "a row has more bins than the tables of a block");
     if (c->tunable[TN_PARTS] > 1)
-        return reduce_contradiction(pl, c, WITH_PARTS,
-                                    "a row has one block, or with parts: 0 all rows share all blocks");
+        return plan_contradiction(pl, c, WITH_PARTS, "a row has one block, or with parts: 0 all rows share all blocks");
     if (lanes & (lanes - 1))
-        return reduce_contradiction(pl, c, WITH_LANES, "the lanes that share a table are a power of two");
+        return plan_contradiction(pl, c, WITH_LANES, "the lanes that share a table are a power of two");
     if (bins_of_rows(c) && !rows_fit(p))
-        return reduce_contradiction(pl, c, WITH_PARTS,
-                                    "rows have tables of their own where rows are kept, and results are written once");
+        return plan_contradiction(pl, c, WITH_PARTS,
+                                  "rows have tables of their own where rows are kept, and results are written once");
     if (bins_of_rows(c) && bins_private(c))
-        return reduce_contradiction(pl, c, WITH_PARTS | WITH_LANES, "tables of threads are of all rows");
+        return plan_contradiction(pl, c, WITH_PARTS | WITH_LANES, "tables of threads are of all rows");
     if (bins_private(c) && !bins_private_takes(p, &why))
-        return reduce_contradiction(pl, c, WITH_LANES, why);
+        return plan_contradiction(pl, c, WITH_LANES, why);
     if (of_columns(c, p) && c->tunable[TN_VECTOR] > 1)
-        return reduce_contradiction(pl, c, WITH_LANES | WITH_VECTOR, "the elements of a column are taken one by one");
+        return plan_contradiction(pl, c, WITH_LANES | WITH_VECTOR, "the elements of a column are taken one by one");
     if (bytes > pl->plan->device.shared_per_block - BINS_SHARED_RESERVED)
-        return reduce_contradiction(
+        return plan_contradiction(
             pl, c, WITH_THREADS | WITH_LANES | WITH_BINS,
             arena_printf(&pl->s->arena, "%d tables of %d bins take %lld bytes of shared memory; a block of %s has %d",
                          bins_tables(c), c->tunable[TN_BINS], (long long)bytes, pl->plan->device.arch,
@@ -318,11 +317,11 @@ static bool check_tables(struct planner *pl, const struct plan_case *c)
 static bool check_one_table(struct planner *pl, const struct plan_case *c)
 {
     if (bins_of_rows(c))
-        return reduce_contradiction(pl, c, WITH_PARTS | WITH_BINS, "rows have no tables of their own in global memory");
+        return plan_contradiction(pl, c, WITH_PARTS | WITH_BINS, "rows have no tables of their own in global memory");
     if (c->tunable[TN_LANES])
-        return reduce_contradiction(pl, c, WITH_LANES | WITH_BINS, "no lanes share the table in global memory");
+        return plan_contradiction(pl, c, WITH_LANES | WITH_BINS, "no lanes share the table in global memory");
     if (bins_placed(pl->plan->problem))
-        return reduce_contradiction(pl, c, WITH_BINS, "where elements meet in the outputs, blocks have tables");
+        return plan_contradiction(pl, c, WITH_BINS, "where elements meet in the outputs, blocks have tables");
     return true;
 }
 

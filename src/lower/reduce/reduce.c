@@ -258,15 +258,6 @@ void reduce_gather_plan(struct planner *pl, const struct strategy *row)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-bool reduce_contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *what)
-{
-    plan_clash(pl, tunables);
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-               "%s: %d threads x %d items x %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
-               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
-    return false;
-}
-
 static bool check_bulk(struct planner *pl, const struct plan_case *c)
 {
     enum { BARRIERS = 128 };
@@ -274,25 +265,25 @@ static bool check_bulk(struct planner *pl, const struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     if (d->sm < 90)
-        return reduce_contradiction(pl, c, WITH_COPY_STAGES, "bulk copies need sm_90");
+        return plan_contradiction(pl, c, WITH_COPY_STAGES, "bulk copies need sm_90");
     if (c->tunable[TN_SMEM_TRANSPOSE])
-        return reduce_contradiction(pl, c, WITH_COPY_STAGES | WITH_SMEM_TRANSPOSE,
-                                    "inputs come through bulk copies or through the transpose, not both");
+        return plan_contradiction(pl, c, WITH_COPY_STAGES | WITH_SMEM_TRANSPOSE,
+                                  "inputs come through bulk copies or through the transpose, not both");
     /* The case for other addresses has no ring, and deals its vectors out to threads in another order. */
     if (state_commutative(p) && !c->tunable[TN_OVER_THREADS] && state_determinism(p) != DET_ANY)
-        return reduce_contradiction(pl, c, WITH_COPY_STAGES | WITH_OVER_THREADS,
-                                    "bulk copies make the tree depend on where arrays begin; `determinism` asks for "
-                                    "the same bits anywhere");
+        return plan_contradiction(pl, c, WITH_COPY_STAGES | WITH_OVER_THREADS,
+                                  "bulk copies make the tree depend on where arrays begin; `determinism` asks for "
+                                  "the same bits anywhere");
     if (!bulk_aligned(p, c))
-        return reduce_contradiction(pl, c, WITH_COPY_STAGES | WITH_VECTOR,
-                                    "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
+        return plan_contradiction(pl, c, WITH_COPY_STAGES | WITH_VECTOR,
+                                  "bulk copies take vectors of 16 bytes of aligned arrays of scalars, of one width");
     if (c->tunable[TN_THREADS] / 32 * c->tunable[TN_COPY_STAGES] > BARRIERS || window_bytes(p, c) >= 1 << 20)
-        return reduce_contradiction(pl, c, ring, "a block has at most 128 stages");
+        return plan_contradiction(pl, c, ring, "a block has at most 128 stages");
     if (ring_bytes(p, c) > d->shared_per_block)
-        return reduce_contradiction(
-            pl, c, ring,
-            arena_printf(&pl->s->arena, "the rings take %d bytes of shared memory; a block of %s has at most %d",
-                         ring_bytes(p, c), d->arch, d->shared_per_block));
+        return plan_contradiction(pl, c, ring,
+                                  arena_printf(&pl->s->arena,
+                                               "the rings take %d bytes of shared memory; a block of %s has at most %d",
+                                               ring_bytes(p, c), d->arch, d->shared_per_block));
     return true;
 }
 
@@ -301,12 +292,12 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     if (c->tunable[TN_THREADS] % 32)
-        return reduce_contradiction(pl, c, WITH_THREADS, "threads must be a multiple of 32");
+        return plan_contradiction(pl, c, WITH_THREADS, "threads must be a multiple of 32");
     if (c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
-        return reduce_contradiction(pl, c, WITH_ITEMS | WITH_VECTOR, "a thread holds at most 64 elements");
+        return plan_contradiction(pl, c, WITH_ITEMS | WITH_VECTOR, "a thread holds at most 64 elements");
     if (c->tunable[TN_VECTOR] > access_vector_width(p) || (c->tunable[TN_VECTOR] & (c->tunable[TN_VECTOR] - 1)))
-        return reduce_contradiction(pl, c, WITH_VECTOR,
-                                    "the vector must be a power of two, no wider than 16 bytes of the widest array");
+        return plan_contradiction(pl, c, WITH_VECTOR,
+                                  "the vector must be a power of two, no wider than 16 bytes of the widest array");
     if (!reduce_check_space(pl, c))
         return false;
     if (c->tunable[TN_COPY_STAGES])
@@ -315,9 +306,9 @@ bool reduce_check_tunables(struct planner *pl, const struct plan_case *c)
         return true;
     const unsigned staged = WITH_SMEM_TRANSPOSE | WITH_COPY_STAGES, tile = WITH_THREADS | WITH_ITEMS | WITH_VECTOR;
     if (state_commutative(p) || has_structures(p))
-        return reduce_contradiction(pl, c, staged, "the transpose is for ordered operators on arrays of scalars");
+        return plan_contradiction(pl, c, staged, "the transpose is for ordered operators on arrays of scalars");
     return reduce_tile_bytes(p, c) <= STAGING_MAX ||
-           reduce_contradiction(pl, c, staged | tile, "the transpose takes more than 40960 bytes");
+           plan_contradiction(pl, c, staged | tile, "the transpose takes more than 40960 bytes");
 }
 
 /* The arguments after those of the problem: how many points, and what comes before the first vector boundary. */
@@ -350,7 +341,7 @@ bool reduce_block_build(struct planner *pl, struct plan_case *c)
     struct prog_step *step = plan_launch(pl, c, 0, f_const(cluster ? cluster : 1));
     step->nonportable_cluster = cluster > 8;
     if (cluster && !reduce_clusters_fit(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
-        return reduce_contradiction(pl, c, WITH_CLUSTER, why);
+        return plan_contradiction(pl, c, WITH_CLUSTER, why);
     return reduce_check_tunables(pl, c);
 }
 

@@ -21,8 +21,6 @@ void reduce_usual(struct planner *pl, struct plan_case *c);
 struct formula reduce_grid(struct planner *pl, const struct plan_case *c);
 /* Do the tunables go together?  False after a diagnostic. */
 bool reduce_check_tunables(struct planner *pl, const struct plan_case *c);
-/* Bits 1 << TN_x: see plan_clash(). */
-bool reduce_contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *what);
 
 /* Bytes of a block's tile: of all direct inputs.  Where an ordered reduction transposes, its shared memory. */
 int reduce_tile_bytes(const struct problem *p, const struct plan_case *c);

@@ -66,24 +66,24 @@ bool reduce_check_space(struct planner *pl, const struct plan_case *c)
     const int combine = c->tunable[TN_COMBINE];
     const unsigned space = WITH_COMBINE | WITH_OVER_BLOCKS | WITH_OVER_THREADS;
     if (!state_commutative(p) && (combine || c->tunable[TN_OVER_BLOCKS] || c->tunable[TN_OVER_THREADS]))
-        return reduce_contradiction(pl, c, space, "an ordered operator has one distribution and one tree");
+        return plan_contradiction(pl, c, space, "an ordered operator has one distribution and one tree");
     if (combine == COMBINE_SHUFFLE)
         return true;
     if (!state_pad(p))
-        return reduce_contradiction(
-            pl, c, WITH_COMBINE, "without an identity only `combine` shuffle leaves out threads that have no element");
+        return plan_contradiction(pl, c, WITH_COMBINE,
+                                  "without an identity only `combine` shuffle leaves out threads that have no element");
     if ((combine == COMBINE_SHARED_ATOMIC_ALL || combine == COMBINE_SHARED_ATOMIC_LEADERS ||
          combine == COMBINE_TREE_LEADERS) &&
         !atomic_states(p, &pl->s->arena, &why))
-        return reduce_contradiction(pl, c, WITH_COMBINE, why);
+        return plan_contradiction(pl, c, WITH_COMBINE, why);
     if (combine == COMBINE_REDUX && (pl->plan->device.sm < 80 || !has_redux(p)))
-        return reduce_contradiction(
+        return plan_contradiction(
             pl, c, WITH_COMBINE,
             "redux.sync takes integers of 32 bits and add, min, max, and, or, xor, on sm_80 or newer");
     if ((combine == COMBINE_TREE || combine == COMBINE_TREE_LEADERS) &&
         c->tunable[TN_THREADS] * state_bytes(p) > SHARED_MAX)
-        return reduce_contradiction(pl, c, WITH_COMBINE | WITH_THREADS,
-                                    "a tree in shared memory of all threads' states takes more than 40960 bytes");
+        return plan_contradiction(pl, c, WITH_COMBINE | WITH_THREADS,
+                                  "a tree in shared memory of all threads' states takes more than 40960 bytes");
     return true;
 }
 
@@ -98,10 +98,10 @@ static bool check_clusters(struct planner *pl, const struct plan_case *c)
     if (!clusters(c))
         return true;
     if (!reduce_clusters_fit(pl->plan->problem, &pl->plan->device, &pl->s->arena, &why))
-        return reduce_contradiction(pl, c, WITH_CLUSTER, why);
+        return plan_contradiction(pl, c, WITH_CLUSTER, why);
     return c->tunable[TN_CLUSTER] <= PORTABLE ||
-           reduce_contradiction(pl, c, WITH_CLUSTER,
-                                "not every device with clusters holds a cluster of more than 8 blocks");
+           plan_contradiction(pl, c, WITH_CLUSTER,
+                              "not every device with clusters holds a cluster of more than 8 blocks");
 }
 
 /* Launch the first kernel, whose blocks combine by clusters first where the tunable says so.  False after a diagnostic.

@@ -194,7 +194,7 @@ static bool check(struct planner *pl, const struct plan_case *c)
                        pl->plan->device.shared_per_block) },
         { 0 }
     };
-    return scan_consistent(pl, c, m);
+    return plan_consistent(pl, c, m);
 }
 
 bool scan_bins_build(struct planner *pl, struct plan_case *c)

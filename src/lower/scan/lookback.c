@@ -288,9 +288,7 @@ static bool check_rows(struct planner *pl, const struct plan_case *c, bool lines
         { 0 }
     };
     const char *why;
-    if (!plan_takes(&why, m))
-        plan_clash(pl, WITH_ACROSS | WITH_SMEM_TRANSPOSE | WITH_STRIPED);
-    return scan_consistent(pl, c, m);
+    return plan_takes(&why, m) || plan_contradiction(pl, c, WITH_ACROSS | WITH_SMEM_TRANSPOSE | WITH_STRIPED, why);
 }
 
 bool scan_lookback_build(struct planner *pl, struct plan_case *c)

@@ -456,7 +456,7 @@ static bool check(struct planner *pl, const struct plan_case *c)
           "the ring does not fit shared memory" },
         { 0 }
     };
-    return scan_consistent(pl, c, m);
+    return plan_consistent(pl, c, m);
 }
 
 /* Where tiles cut across all segments, as scan_tile_args(): a few columns have tiles of whole rows, and a scan that leads

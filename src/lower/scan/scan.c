@@ -375,19 +375,6 @@ void scan_block_plan(struct planner *pl, const struct strategy *row)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m)
-{
-    const int stages = c->tunable[TN_STAGES];
-    const char *why;
-    if (plan_takes(&why, m))
-        return true;
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-               "%s: %s%d threads x %d items x %d elements: %s", c->code.strategy,
-               stages ? arena_printf(&pl->s->arena, "%d stages of ", stages) : "", c->tunable[TN_THREADS],
-               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], why);
-    return false;
-}
-
 bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -408,7 +395,7 @@ bool scan_check_tunables(struct planner *pl, const struct plan_case *c)
           "the values that a tile keeps do not fit shared memory" },
         { 0 }
     };
-    return scan_consistent(pl, c, m);
+    return plan_consistent(pl, c, m);
 }
 
 struct prog_kernel *scan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)

@@ -107,8 +107,6 @@ int scan_turn_elements(const struct problem *p, const struct plan_case *c, int b
 struct planner;
 struct strategy;
 struct misfit;
-/* Of the tunables of a case; false after a diagnostic. */
-bool scan_consistent(struct planner *pl, const struct plan_case *c, const struct misfit *m);
 /* Blocks per multiprocessor of a grid whose blocks wait for each other: every device and the host executor have as many. */
 enum { SCAN_RESIDENT = 2 };
 /* scan.lookback: tiles of rows take turns. */

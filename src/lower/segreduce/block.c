@@ -49,7 +49,7 @@ bool segreduce_block_build(struct planner *pl, struct plan_case *c)
     if (p->offsets >= 0)
         return segreduce_whole_build(pl, c);
     if (c->tunable[TN_LANES] || c->tunable[TN_QUEUE])
-        return segreduce_contradiction(pl, c, "lanes and queue are for segments between offsets");
+        return plan_contradiction(pl, c, 0, "lanes and queue are for segments between offsets");
     struct prog_kernel *k = segreduce_team_kernel(pl, c, "");
     plan_launch(pl, c, 0,
                 c->tunable[TN_PARTS] == 1 ? segreduce_bounded(c, segments_count(p)) : several_blocks(pl, c, k));

@@ -213,19 +213,19 @@ void segreduce_column_plan(struct planner *pl, const struct strategy *row)
 static bool check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const int threads = c->tunable[TN_THREADS], rows = c->tunable[TN_ROWS], vector = c->tunable[TN_VECTOR];
-    if (threads < 32 || rows > threads || !segreduce_power_of_two(threads) || !segreduce_power_of_two(rows))
-        return segreduce_contradiction(pl, c, "threads and rows must be powers of two, and rows not above threads");
-    if (rows > 1 && rows < vector)
-        return segreduce_contradiction(pl, c, "several rows must be no fewer than the elements of a vector");
-    if (c->shift[0] && columns_shifted(pl, vector) != vector)
-        return segreduce_contradiction(pl, c, "vectors anywhere in a row have 4 to 8 bytes of narrow scalars");
-    if (c->tunable[TN_ITEMS] * vector > ITEMS_MAX)
-        return segreduce_contradiction(pl, c, "a thread holds at most 64 elements");
-    if (vector > most_columns(pl->plan->problem) || !segreduce_power_of_two(vector))
-        return segreduce_contradiction(pl, c,
-                                       "the vector must be a power of two, no wider than 16 bytes of the widest array; "
-                                       "at most 4 where no array follows all dimensions");
-    return true;
+    const struct misfit m[] = {
+        { threads < 32 || rows > threads || !segreduce_power_of_two(threads) || !segreduce_power_of_two(rows),
+          "threads and rows must be powers of two, and rows not above threads" },
+        { rows > 1 && rows < vector, "several rows must be no fewer than the elements of a vector" },
+        { c->shift[0] && columns_shifted(pl, vector) != vector,
+          "vectors anywhere in a row have 4 to 8 bytes of narrow scalars" },
+        { c->tunable[TN_ITEMS] * vector > ITEMS_MAX, "a thread holds at most 64 elements" },
+        { vector > most_columns(pl->plan->problem) || !segreduce_power_of_two(vector),
+          "the vector must be a power of two, no wider than 16 bytes of the widest array; at most 4 where no array "
+          "follows all dimensions" },
+        { 0 }
+    };
+    return plan_consistent(pl, c, m);
 }
 
 /* Several blocks for a group of columns, each with a round of all row groups at least, none without a place. */

@@ -119,14 +119,13 @@ static bool build_staged(struct planner *pl, struct plan_case *c)
     const int64_t shared = shared_bytes(p, c->tunable[TN_THREADS], c->tunable[TN_COPY_STAGES], c->tunable[TN_ITEMS],
                                         c->tunable[TN_VECTOR]);
     if (c->tunable[TN_THREADS] % SEG_WARP)
-        return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
+        return plan_contradiction(pl, c, 0, "threads must be a multiple of 32");
     if (!stageable(pl))
-        return segreduce_contradiction(
-            pl, c,
-            "copy_stages must be 0: tiles are staged for operators with an identity, of inputs "
-            "read element by element, without outputs per element");
+        return plan_contradiction(pl, c, 0,
+                                  "copy_stages must be 0: tiles are staged for operators with an identity, of inputs "
+                                  "read element by element, without outputs per element");
     if (shared > pl->plan->device.shared_per_block)
-        return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
+        return plan_contradiction(pl, c, 0, "the tiles do not fit shared memory");
     const struct formula n = access_count(p);
     const struct formula wanted = warps_wanted(p, c);
     const struct formula share = f_max(f_mul(f_cdiv(f_cdiv(n, wanted), SEG_WARP), SEG_WARP), SHARE_MIN);

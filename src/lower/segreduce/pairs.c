@@ -83,13 +83,13 @@ bool segreduce_pairs_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const int threads = c->tunable[TN_THREADS], lanes = c->tunable[TN_LANES];
     if (threads % SEG_WARP || !lanes || lanes > SEG_WARP || !segreduce_power_of_two(lanes))
-        return segreduce_contradiction(pl, c, "threads must be a multiple of 32, and lanes a power of two up to 32");
+        return plan_contradiction(pl, c, 0, "threads must be a multiple of 32, and lanes a power of two up to 32");
     if (c->tunable[TN_VECTOR] != 1 || c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_MAX)
-        return segreduce_contradiction(pl, c, "a thread holds at most 32 pairs, and the vector is 1");
+        return plan_contradiction(pl, c, 0, "a thread holds at most 32 pairs, and the vector is 1");
     if (!segreduce_power_of_two(c->tunable[TN_ITEMS]) || !segreduce_power_of_two(c->tunable[TN_SEGMENTS]))
-        return segreduce_contradiction(pl, c, "items and segments must be powers of two");
+        return plan_contradiction(pl, c, 0, "items and segments must be powers of two");
     if (shared_bytes(p, c) > pl->plan->device.shared_per_block)
-        return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
+        return plan_contradiction(pl, c, 0, "the tiles do not fit shared memory");
     c->tiled = true;
     segreduce_kernel(pl, c, "");
     plan_launch(pl, c, 0, segreduce_bounded(c, f_cdiv(segments_count(p), tile_rows(c, false))));

@@ -176,15 +176,14 @@ void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
 static bool check_clusters(struct planner *pl, const struct plan_case *c)
 {
     enum { PORTABLE = 8 };
-    const int cluster = cluster_of(c);
-    if (cluster > 1 && pl->plan->device.sm < 90)
-        return segreduce_contradiction(pl, c, "thread-block clusters need sm_90");
-    if (cluster > 1 && c->tunable[TN_LANES])
-        return segreduce_contradiction(pl, c, "lanes of a warp have no cluster");
-    if (cluster > 1 && c->tunable[TN_MAX_GRID] && c->tunable[TN_MAX_GRID] < cluster)
-        return segreduce_contradiction(pl, c, "max_grid is less than a cluster");
-    return (segreduce_power_of_two(cluster) && cluster <= PORTABLE) ||
-           segreduce_contradiction(pl, c, "the cluster must be 1, 2, 4 or 8 blocks");
+    const int cluster = cluster_of(c), max_grid = c->tunable[TN_MAX_GRID];
+    const struct misfit m[] = { { cluster > 1 && pl->plan->device.sm < 90, "thread-block clusters need sm_90" },
+                                { cluster > 1 && c->tunable[TN_LANES], "lanes of a warp have no cluster" },
+                                { cluster > 1 && max_grid && max_grid < cluster, "max_grid is less than a cluster" },
+                                { !segreduce_power_of_two(cluster) || cluster > PORTABLE,
+                                  "the cluster must be 1, 2, 4 or 8 blocks" },
+                                { 0 } };
+    return plan_consistent(pl, c, m);
 }
 
 bool segreduce_resident_build(struct planner *pl, struct plan_case *c)

@@ -96,29 +96,21 @@ void segreduce_fit_items(struct plan_case *c)
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
-bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what)
-{
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-               "%s: %d threads, %d items, %d elements: %s", c->code.strategy, c->tunable[TN_THREADS],
-               c->tunable[TN_ITEMS], c->tunable[TN_VECTOR], what);
-    return false;
-}
-
 bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    if (c->tunable[TN_THREADS] % SEG_WARP)
-        return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
-    if (elements(c) > ITEMS_MAX)
-        return segreduce_contradiction(pl, c, "a thread holds at most 64 elements, of all its segments together");
-    if (c->tunable[TN_VECTOR] > (segreduce_runs(p) ? access_vector_width(p) : 1) ||
-        !segreduce_power_of_two(c->tunable[TN_VECTOR]))
-        return segreduce_contradiction(pl, c,
-                                       "the vector must be a power of two, no wider than 16 bytes of the widest array; "
-                                       "1 where segments are not runs of elements");
-    if (!segreduce_power_of_two(c->tunable[TN_LANES]))
-        return segreduce_contradiction(pl, c, "lanes must be a power of two");
-    return true;
+    const int vector = c->tunable[TN_VECTOR];
+    const struct misfit m[] = {
+        { c->tunable[TN_THREADS] % SEG_WARP, "threads must be a multiple of 32" },
+        { elements(c) > ITEMS_MAX, "a thread holds at most 64 elements, of all its segments together" },
+        { vector > (segreduce_runs(p) ? access_vector_width(p) : 1) || !segreduce_power_of_two(vector),
+          "the vector must be a power of two, no wider than 16 bytes of the widest array; 1 where segments are not "
+          "runs "
+          "of elements" },
+        { !segreduce_power_of_two(c->tunable[TN_LANES]), "lanes must be a power of two" },
+        { 0 }
+    };
+    return plan_consistent(pl, c, m);
 }
 
 struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix)

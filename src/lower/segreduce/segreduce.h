@@ -99,7 +99,6 @@ struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, co
 /* A kernel of teams of lanes that read stretches, and what its tunables have to obey. */
 struct prog_kernel *segreduce_team_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c);
-bool segreduce_contradiction(struct planner *pl, const struct plan_case *c, const char *what);
 /* At most as many blocks as the user allows, or as a grid may have. */
 struct formula segreduce_bounded(const struct plan_case *c, struct formula blocks);
 /* Parts that `length` is cut into, so many elements each: equal, of whole steps, none empty; arguments of the kernel.

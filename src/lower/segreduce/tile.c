@@ -126,10 +126,10 @@ bool segreduce_tile_build(struct planner *pl, struct plan_case *c)
     const struct formula per_tile = f_mul(q, f_div(elements / q, length));
     const struct formula tiles = f_cdiv(segments_count(p), per_tile);
     if (c->tunable[TN_THREADS] % SEG_WARP)
-        return segreduce_contradiction(pl, c, "threads must be a multiple of 32");
+        return plan_contradiction(pl, c, 0, "threads must be a multiple of 32");
     if (staged_bytes(pl, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], c->tunable[TN_COPY_STAGES]) >
         pl->plan->device.shared_per_block)
-        return segreduce_contradiction(pl, c, "the tiles do not fit shared memory");
+        return plan_contradiction(pl, c, 0, "the tiles do not fit shared memory");
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, VAL_PER_TILE, TY_I32, per_tile);
     plan_value_arg(k, VAL_TILES, TY_I64, tiles);

@@ -165,9 +165,9 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     const struct formula n = access_count(p), segments = segments_count(p);
     const int64_t round = (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
     if (c->tunable[TN_LANES] != 0 && c->tunable[TN_LANES] != SEG_WARP)
-        return segreduce_contradiction(pl, c, "a segment has a warp (lanes 32) or a block (lanes 0)");
+        return plan_contradiction(pl, c, 0, "a segment has a warp (lanes 32) or a block (lanes 0)");
     if (c->tunable[TN_PARTS])
-        return segreduce_contradiction(pl, c, "parts is for segments of one size");
+        return plan_contradiction(pl, c, 0, "parts is for segments of one size");
     const struct formula tile = tile_length(p, round);
     const struct formula tiles = f_cdiv(n, tile);
     /* Where all blocks run at once, latency counts: no two parts one after the other, and none at all where a block

@@ -99,5 +99,5 @@ bool segscan_column_build(struct planner *pl, struct plan_case *c)
                                   "rows: one per warp, or a single one" },
                                 { !segscan_turns_fit(pl, c), "a tile that turns does not fit" },
                                 { 0 } };
-    return scan_consistent(pl, c, m) && scan_check_tunables(pl, c);
+    return plan_consistent(pl, c, m) && scan_check_tunables(pl, c);
 }

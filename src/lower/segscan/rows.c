@@ -280,7 +280,7 @@ bool segscan_check(struct planner *pl, const struct plan_case *c)
                                 { exchanged && vector > 1 && bytes > pl->plan->device.shared_per_block - (8 << 10),
                                   "what lanes exchange does not fit shared memory" },
                                 { 0 } };
-    return scan_consistent(pl, c, m);
+    return plan_consistent(pl, c, m);
 }
 
 struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c)
@@ -313,7 +313,7 @@ bool segscan_staged_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, VAL_RECIPROCAL, TY_I64, f_add(f_div((int64_t)1 << 32, scan_length(p)), 1));
     plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), rows), 1));
     const struct misfit m[] = { { size > TILE_MAX, "a tile has at most 16384 elements" }, { 0 } };
-    return scan_consistent(pl, c, m) && segscan_check(pl, c);
+    return plan_consistent(pl, c, m) && segscan_check(pl, c);
 }
 
 static bool check_team(struct planner *pl, const struct plan_case *c)
@@ -330,7 +330,7 @@ static bool check_team(struct planner *pl, const struct plan_case *c)
                                 { segments_in_pieces(p) && scan_tile_elements(c) * cluster > SEGMENTS_PIECE_MOST,
                                   "a cluster has at most 65536 elements of segments that lie in pieces" },
                                 { 0 } };
-    return scan_consistent(pl, c, m);
+    return plan_consistent(pl, c, m);
 }
 
 /* Warps, blocks or clusters take segments in turns once there are more than are started at once. */

@@ -131,5 +131,5 @@ bool segscan_strips_build(struct planner *pl, struct plan_case *c)
                                   "a strip has threads / rows columns: 1, 2, 4 … or 32" },
                                 { !segscan_turns_fit(pl, c), "a tile that turns does not fit" },
                                 { 0 } };
-    return scan_consistent(pl, c, m) && scan_check_tunables(pl, c);
+    return plan_consistent(pl, c, m) && scan_check_tunables(pl, c);
 }

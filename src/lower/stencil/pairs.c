@@ -60,11 +60,10 @@ bool stencil_pairs_build(struct planner *pl, struct plan_case *c)
     c->tiled = true;
     for (int d = 0; d < 2; d++)
         rows[d] = stencil_threads(c, 2, d) * stencil_points(c, 2, d);
-    if (stencil_points(c, 2, 0) * stencil_points(c, 2, 1) <= PAIRS_MAX &&
-        pairs_shared(p, rows) <= pl->plan->device.shared_per_block)
-        return stencil_global_build(pl, c);
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
-               "%s: a thread has at most %d points, and tiles of all tables fit into the %d bytes of shared memory",
-               c->code.strategy, PAIRS_MAX, pl->plan->device.shared_per_block);
-    return false;
+    const struct misfit m[] = {
+        { stencil_points(c, 2, 0) * stencil_points(c, 2, 1) > PAIRS_MAX, "a thread has at most 32 points" },
+        { pairs_shared(p, rows) > pl->plan->device.shared_per_block, "the tiles do not fit shared memory" },
+        { 0 }
+    };
+    return plan_consistent(pl, c, m) && stencil_global_build(pl, c);
 }

@@ -106,16 +106,6 @@ void stencil_global_plan(struct planner *pl, const struct strategy *row)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* `tunables`: see plan_clash(); 0: that is not known. */
-static bool contradiction(struct planner *pl, const struct plan_case *c, unsigned tunables, const char *what)
-{
-    plan_clash(pl, tunables);
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, pl->plan->problem->strategy_at,
-               "%s: %d threads, block_x %d, block_y %d: %s", c->code.strategy, c->tunable[TN_THREADS],
-               c->tunable[TN_BLOCK_X], c->tunable[TN_BLOCK_Y], what);
-    return false;
-}
-
 bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int promised)
 {
     const struct problem *p = pl->plan->problem;
@@ -125,23 +115,23 @@ bool stencil_check_tunables(struct planner *pl, const struct plan_case *c, int p
         points *= stencil_points(c, p->rank, d);
     }
     if (threads != c->tunable[TN_THREADS] || threads % 32)
-        return contradiction(pl, c, WITH_THREADS | WITH_BLOCK_X | WITH_BLOCK_Y,
-                             "threads must be a multiple of 32, and of block_x times block_y");
+        return plan_contradiction(pl, c, WITH_THREADS | WITH_BLOCK_X | WITH_BLOCK_Y,
+                                  "threads must be a multiple of 32, and of block_x times block_y");
     if (points > 64)
-        return contradiction(pl, c, WITH_POINTS_X | WITH_POINTS_Y | WITH_POINTS_Z,
-                             "a thread computes at most 64 points at once");
-    if (stencil_skewed(c) &&
-        (!c->aligned || stencil_points(c, p->rank, p->rank - 1) & (stencil_points(c, p->rank, p->rank - 1) - 1)))
-        return contradiction(pl, c, 0, "rows that begin at boundaries of their own are read in vectors");
-    if (c->aligned && promised % stencil_points(c, p->rank, p->rank - 1))
-        return contradiction(pl, c, 0, "points_x must divide the vector that the guard promises");
-    if (points > 1 && stencil_linear(p))
-        return contradiction(pl, c, 0, "a reduction that does not commute takes a point per thread");
-    if (c->turns && !stencil_turns_fit(p, c))
-        return contradiction(pl, c, 0, "the tile that outputs leave through does not fit the block");
-    if (stencil_streams(c) && stencil_points(c, p->rank, 0) * stencil_threads(c, p->rank, 0) > 1)
-        return contradiction(pl, c, 0, "a block that streams is one place thick along the outermost dimension");
-    return true;
+        return plan_contradiction(pl, c, WITH_POINTS_X | WITH_POINTS_Y | WITH_POINTS_Z,
+                                  "a thread computes at most 64 points at once");
+    const int x = stencil_points(c, p->rank, p->rank - 1);
+    const struct misfit m[] = {
+        { stencil_skewed(c) && (!c->aligned || x & (x - 1)),
+          "rows that begin at boundaries of their own are read in vectors" },
+        { c->aligned && promised % x, "points_x must divide the vector that the guard promises" },
+        { points > 1 && stencil_linear(p), "a reduction that does not commute takes a point per thread" },
+        { c->turns && !stencil_turns_fit(p, c), "the tile that outputs leave through does not fit the block" },
+        { stencil_streams(c) && stencil_points(c, p->rank, 0) * stencil_threads(c, p->rank, 0) > 1,
+          "a block that streams is one place thick along the outermost dimension" },
+        { 0 }
+    };
+    return plan_consistent(pl, c, m);
 }
 
 /* Places along an axis. Windows with skewed rows begin up to a vector before their columns. */

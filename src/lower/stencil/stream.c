@@ -251,16 +251,14 @@ bool stencil_stream_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     if (!stencil_global_build(pl, c))
         return false;
-    if (most_copies(pl, c) > STREAM_COPIES_MAX) {
-        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
-                   "%s: a thread copies %d pieces of a plane; the limit is %d", c->code.strategy, most_copies(pl, c),
-                   STREAM_COPIES_MAX);
-        return false;
-    }
-    if (ring_bytes(p, c) <= pl->plan->device.shared_per_block)
-        return true;
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
-               "%s: the planes in shared memory take %lld bytes; the limit is %d", c->code.strategy,
-               (long long)ring_bytes(p, c), pl->plan->device.shared_per_block);
-    return false;
+    const int64_t bytes = ring_bytes(p, c), most = pl->plan->device.shared_per_block;
+    if (most_copies(pl, c) > STREAM_COPIES_MAX)
+        return plan_contradiction(pl, c, 0,
+                                  arena_printf(&pl->s->arena, "a thread copies %d pieces of a plane; the limit is %d",
+                                               most_copies(pl, c), STREAM_COPIES_MAX));
+    return bytes <= most ||
+           plan_contradiction(pl, c, 0,
+                              arena_printf(&pl->s->arena,
+                                           "the planes in shared memory take %lld bytes; the limit is %lld",
+                                           (long long)bytes, (long long)most));
 }

@@ -237,27 +237,23 @@ static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, 
     return f_cdiv(planes, rows);
 }
 
-static bool too_much(struct planner *pl, const struct plan_case *c, const struct strip_shape *s)
+static bool check_strip(struct planner *pl, const struct plan_case *c, const struct strip_shape *s)
 {
-    const struct problem *p = pl->plan->problem;
-    const char *what = NULL;
-    if (s->useful <= 0 || (s->height && s->useful_height <= 0))
-        what = "nothing is left of a strip or block after so many steps";
-    else if (s->lines > STRIP_LINES_MAX || (s->height && s->lines <= s->reach))
-        what = "a lane holds more lines than offsets reach, and at most 8";
-    else if (border_bytes(p, s) > pl->plan->device.shared_per_block)
-        what = "the lines between warps take more shared memory than a block has";
-    if (what)
-        diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at, "%s: %d steps, %d threads, items %d: %s",
-                   c->code.strategy, s->steps, c->tunable[TN_THREADS], c->tunable[TN_ITEMS], what);
-    return what != NULL;
+    const struct misfit m[] = { { s->useful <= 0 || (s->height && s->useful_height <= 0),
+                                  "nothing is left of a strip or block after so many steps" },
+                                { s->lines > STRIP_LINES_MAX || (s->height && s->lines <= s->reach),
+                                  "a lane holds more lines than offsets reach, and at most 8" },
+                                { border_bytes(pl->plan->problem, s) > pl->plan->device.shared_per_block,
+                                  "the lines between warps take more shared memory than a block has" },
+                                { 0 } };
+    return plan_consistent(pl, c, m);
 }
 
 static bool strip_kernel(struct planner *pl, struct plan_case *c, const int *buffer, int kernel, struct formula times)
 {
     const struct problem *p = pl->plan->problem;
     const struct strip_shape s = strip_shape(c, p, strip_steps(c, kernel));
-    if (too_much(pl, c, &s))
+    if (!check_strip(pl, c, &s))
         return false;
     struct prog_kernel *k = plan_kernel(pl, c, arena_printf(&pl->s->arena, "steps%d", s.steps));
     stencil_step_args(p, k, buffer);

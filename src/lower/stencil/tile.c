@@ -51,10 +51,9 @@ bool stencil_big_tile_build(struct planner *pl, struct plan_case *c)
         return false;
     for (int d = 0; d < p->rank; d++)
         box[d] = (int64_t)stencil_threads(c, p->rank, d) * stencil_points(c, p->rank, d);
-    if (tile_bytes(p, box) <= SHARED_MAX)
-        return true;
-    diag_error(&pl->s->diags, D_BAD_TUNABLE, p->strategy_at,
-               "%s: a tile takes %lld bytes of shared memory; the limit is %d", c->code.strategy,
-               (long long)tile_bytes(p, box), SHARED_MAX);
-    return false;
+    const int64_t bytes = tile_bytes(p, box);
+    return bytes <= SHARED_MAX ||
+           plan_contradiction(pl, c, 0,
+                              arena_printf(&pl->s->arena, "a tile takes %lld bytes of shared memory; the limit is %d",
+                                           (long long)bytes, SHARED_MAX));
 }
