@@ -47,6 +47,7 @@ struct misfit {
         (void)d, (void)a;                                                                                              \
         return takes(p, why);                                                                                          \
     }
+static inline bool plan_takes_all(const struct problem *p, const char **why) { return (void)p, (void)why, true; }
 /* Of the cases from number `from` on, none but the first: arrays that begin anywhere are left to others. */
 void plan_keep_first(struct planner *pl, int from);
 /* Does no reason hold?  Otherwise *why is the first that does. */
@@ -67,6 +68,8 @@ bool plan_settings_check(struct planner *pl, const struct strategy *row);
 bool segscan_turned_plan(struct planner *pl);
 /* Of rows in lines: the cases of scan.lookback whose tiles take turns, if it fits. They take whatever is left. */
 void scan_turns_plan(struct planner *pl);
+/* Of small whole arrays: the cases of scan.block, which come before those of all strategies. */
+void scan_small_plan(struct planner *pl);
 
 /* May a plan's tunable of class TUNABLE_FREE have this value?  A launch bound must fit a multiprocessor, dependent
  * launch needs sm_90; of others every value is fine. */

@@ -28,6 +28,7 @@ const struct strategy *strategy_by_name(const char *name)
                                         { "segscan.allpre", "scan.resident" },
                                         { "segscan.resident", "scan.resident" },
                                         { "segscan.lookback", "scan.lookback" },
+                                        { "segscan.block", "scan.block" },
                                         { "scan.lookahead", "scan.pipeline" },
                                         { "segscan.flat", "scan.lookback" },
                                         { "segscan.flags", "scan.lookback" },
@@ -95,10 +96,10 @@ static bool unknown(struct diags *d, const char *name, struct span at)
                                          { "reduce.bins_private", "reduce.bins with lanes: 1" },
                                          { "reduce.cluster", "reduce.block with cluster: 8" },
                                          { "segreduce.thread", "segreduce.subwarp with lanes: 1" },
-                                         { "segscan.cluster", "segscan.block with cluster: 2" },
-                                         { "segscan.stream", "segscan.block" },
+                                         { "segscan.cluster", "scan.block with cluster: 2" },
+                                         { "segscan.stream", "scan.block" },
                                          { "segscan.subwarp", "segscan.staged" },
-                                         { "segscan.warp", "segscan.block with lanes: 32" },
+                                         { "segscan.warp", "scan.block with lanes: 32" },
                                          { NULL, NULL } };
     const char *names[sizeof rows / sizeof *rows];
     struct diag *m = diag_error(d, D_BAD_TUNABLE, at, "unknown strategy '%s'", name);
@@ -245,6 +246,8 @@ static bool plan_chosen(struct planner *pl)
         if (!complete(pl->plan))
             scan_turns_plan(pl);
     }
+    if (!complete(pl->plan))
+        scan_small_plan(pl);
     plan_rows(pl, false);
     drop_never_taken(pl->plan, from);
     return pl->plan->ncases > 0;

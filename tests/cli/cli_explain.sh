@@ -35,7 +35,7 @@ out_has 'writes at most'
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=100
 exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.pipeline  *not at these sizes: case 'small' comes first"
 # One of its cases would take them, a later one would not.
-run explain "$specs/scan_rows.yaml" --arch=sm_90 --size m=64 --size n=2000; exits 0; out_has "segscan.block  *not at these sizes: case 'staged' comes first"
+run explain "$specs/scan_rows.yaml" --arch=sm_90 --size m=64 --size n=2000; exits 0; out_has "scan.block  *not at these sizes: case 'staged' comes first"
 run explain "$specs/sum.yaml" --arch=sm_90 --set strategy=reduce.block --size n=100; exits 0; out_has 'reduce.gather  *it fits, but reduce.block was asked for'
 # Ranks: 4 bytes to each other rank; a row of 65536 bytes to both sides; 16 steps after an exchange; nothing where nothing is split.
 run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28 --ranks 2,8,16
@@ -127,13 +127,16 @@ run run aligned.yaml --size n=64 --unaligned 2 --device cpu; exits 1; err_has '`
 run explain PTXG-5002; exits 0; out_has 'variant='
 # Old names of strategies and tunables are accepted for one version, and written by their new ones.
 run "$specs/scan_sum.yaml" --variant=scan.allpre@threads=256,staged=0 --emit=plan -o -; exits 0; out_has 'scan.resident'; out_has 'smem_transpose: 0'; out_lacks allpre
+for old in histogram:reduce.bins_private histogram:reduce.bins_shared histogram:reduce.bins_global scan_rows:segscan.resident scan_rows:segscan.lookback scan_rows:segscan.block; do
+    run "$specs/${old%:*}.yaml" --set strategy="${old#*:}" --emit=plan -o -; exits 0; out_lacks "${old#*:}"
+done
 run explain "$specs/select.yaml" --arch=sm_90 --set strategy=scan.pipeline; exits 0; out_has 'scan.pipeline  *chosen'
 printf 'kind: scan\ninputs: {x: "i32[m, n]"}\nover: n\noutputs: {a: {type: "i32[m, n]", where: x > 3, value: x}}\n' >rows.yaml
 run explain rows.yaml --arch=sm_90 --set strategy=scan.pipeline; exits 1; err_has 'as one piece; here they go to rows'
 run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.dynamic; exits 0; out_has 'stencil\.global'
 run explain "$specs/gather_sum.yaml" --arch=sm_90 --set strategy=stencil.multi_write; exits 1; err_has 'offsets come at launch'
-run "$specs/scan_offsets.yaml" --set strategy=segscan.warp -o -; exits 2; err_has 'segscan.block with lanes: 32'
-run "$specs/scan_offsets.yaml" --set strategy=segscan.block --set lanes=8 -o -; exits 2; err_has 'lanes 32'
+run "$specs/scan_offsets.yaml" --set strategy=segscan.warp -o -; exits 2; err_has 'scan.block with lanes: 32'
+run "$specs/scan_offsets.yaml" --set strategy=scan.block --set lanes=8 -o -; exits 2; err_has 'lanes 32'
 run variants "$specs/scan_sum.yaml" --arch=sm_90 --strategy=scan.lookahead --set upsweep=4 --limit=3; exits 0; out_has 'scan.pipeline@.*upsweep_warps=4'; out_lacks 'upsweep_warps=[^4]'
 # Strategies that became segreduce.block, by their old names; what the other kind of segment has is refused.
 run explain "$specs/row_sum.yaml" --set strategy=segreduce.multi_block; exits 0; out_has 'segreduce.block'

@@ -16,10 +16,14 @@ static const char *const strategies[] = {
 #include "lower/strategies.def"
 #undef STRATEGY
     "reduce.block@cluster=8",
+    "reduce.bins@lanes=1",
+    "reduce.bins@bins=0",
+    "scan.resident@across=1",
+    "scan.lookback@across=1",
     "segreduce.subwarp@lanes=1",
     "segreduce.block@parts=0",
     "segreduce.block@queue=1",
-    "segscan.block@cluster=2",
+    "scan.block@cluster=2",
 };
 
 void expect_strategies(void)

@@ -64,7 +64,7 @@ static const struct subject {
     { "scan_ragged", { "scan.pipeline", "scan.lookback" }, RAGGED },
     { "scan_ragged", { "scan.resident" }, FEW_RAGGED },
     { "scan_rows", { "scan.lookback@across=0", "scan.lookback@across=1" }, ROWS },
-    { "scan_rows", { "segscan.block@cluster=2" }, LONG_ROWS },
+    { "scan_rows", { "scan.block@cluster=2" }, LONG_ROWS },
     { "scan_rows", { "scan.pipeline", "scan.resident" }, WHOLE_ROWS },
     { "scan_columns", { "segscan.column", "segscan.strips" }, ROWS },
     { "scan_channels", { "scan.pipeline", "segscan.strips" }, CHANNELS },

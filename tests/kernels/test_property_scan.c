@@ -260,7 +260,7 @@ Test(scans, no_offsets)
 {
     static const char *const direction[] = { "", "direction: reverse\n" };
     static const char *const strategy[] = { "scan.lookback", "scan.pipeline",  "scan.resident",
-                                            "segscan.block", "segscan.column", "segscan.block" };
+                                            "scan.block",    "segscan.column", "scan.block" };
     static const int64_t size[] = { 5120, 0 };
     for (int reverse = 0; reverse < 2; reverse++)
         for (int i = 0; i < 6; i++) {

@@ -51,9 +51,14 @@ static void block_segment(struct gen *g, struct scan_segment *s, const struct bl
     segment_finish_empty(g, s, kb_and(k, kb_eq(k, s->length, 0), kb_thread0(k)));
 }
 
+/* Columns are taken element by element. */
 void emit_scan_block(struct gen *g)
 {
     kb *k = g->k;
+    if (!scan_single(g->p) && scan_in_lines(g->p)) {
+        scan_by_teams(g);
+        return;
+    }
     gen_wait_for_predecessor(g);
     struct block_memory m = { .aggregates = aggregates_new(g, KB_WARP, g->p->flags >= 0, "warp_totals") };
     if (gen_tunable(g, TN_SMEM_TRANSPOSE) && !gen_tunable(g, TN_STRIPED))

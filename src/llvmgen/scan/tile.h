@@ -32,6 +32,8 @@ void tile_load_marked(struct gen *g, struct tile *t, kb_val number, void (*mark)
 void tile_load_own(struct gen *g, struct tile *t, struct ticket *ticket);
 /* Scan and store the positions, and the totals of segments that end here.  The whole block arrives. */
 void tile_finish(struct gen *g, struct tile *t, struct run before);
+/* Segments in lines, by teams that wait for no other team (segscan/rows.c). */
+void scan_by_teams(struct gen *g);
 /* Tiles of all rows, in turns, until none is left (segscan/in_turns.c). */
 void tiles_in_turns(struct gen *g, void *of);
 /* The prefix of the tile by look-back of the first warp, for all threads.  The whole block arrives. */

@@ -262,16 +262,11 @@ static void segment_each(struct gen *g, enum width width)
     }
 }
 
-/* Columns are taken element by element.  No block leaves a cluster while others may read
- * its shared memory. */
-void emit_segscan_block(struct gen *g)
+/* No block leaves a cluster while others may read its shared memory. */
+void scan_by_teams(struct gen *g)
 {
     kb *k = g->k;
     const bool cluster = gen_tunable(g, TN_CLUSTER) > 1;
-    if (!scan_in_lines(g->p)) {
-        emit_scan_block(g);
-        return;
-    }
     segment_each(g, gen_tunable(g, TN_LANES) ? WARP : cluster ? CLUSTER : BLOCK);
     if (cluster) {
         kb_cluster_arrive(k);

@@ -44,14 +44,6 @@ bool scan_operator_reads(const struct problem *p)
     return s.found;
 }
 
-bool scan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    const bool many = scan_keeps(p) || p->offsets >= 0;
-    return plan_takes(why,
-                      (struct misfit[]){ { many, "it scans whole arrays; this problem has many segments" }, { 0 } });
-}
-
 /* With field sizes t, and t' of them in whole registers: m = max(sum t, shared memory per thread) / max t, as far as
  * registers go: (registers - 1 - sum t') / (2 sum t' + 3). */
 int scan_model_degree(const struct problem *p, const struct device *d, const struct plan_case *c)
@@ -353,17 +345,15 @@ bool scan_spreads(struct planner *pl)
     return scan_lookback_fits(p, d, a, &why) || scan_three_pass_fits(p, d, a, &why);
 }
 
-void scan_block_plan(struct planner *pl, const struct strategy *row)
+void scan_small_plan(struct planner *pl)
 {
-    struct formula small = { 0 };
-    if (plan_pinned(pl)) {
-        scan_add_cases(pl, row, "", "block", small, true);
+    const struct problem *p = pl->plan->problem;
+    if (p->kind != KIND_SCAN || p->key || !scan_single(p))
         return;
-    }
-    if (scan_spreads(pl))
-        small = f_le(access_count(pl->plan->problem), BLOCK_LIMIT);
+    const struct strategy *row = strategy_by_name("scan.block");
+    const struct formula all = { 0 }, small = scan_spreads(pl) ? f_le(access_count(p), BLOCK_LIMIT) : all;
     const int from = pl->plan->ncases;
-    scan_add_cases(pl, row, "", "small", small, true);
+    scan_add_cases(pl, row, "whole", "small", small, true);
     for (int i = from; i < pl->plan->ncases; i++) { /* there is one block, with no more than that to do */
         struct plan_case *c = &pl->plan->cases[i];
         plan_set(c, TN_MIN_BLOCKS, 1, NULL);
@@ -439,9 +429,11 @@ struct formula scan_row_tile_args(struct planner *pl, struct plan_case *c, struc
     return tiles;
 }
 
-bool scan_block_build(struct planner *pl, struct plan_case *c)
+bool scan_whole_build(struct planner *pl, struct plan_case *c)
 {
     scan_kernel(pl, c, "");
     plan_launch(pl, c, 0, f_const(1));
+    if (c->tunable[TN_LANES] || c->tunable[TN_CLUSTER] > 1)
+        return plan_contradiction(pl, c, WITH_LANES | WITH_CLUSTER, "a whole array has one block");
     return scan_check_tunables(pl, c);
 }

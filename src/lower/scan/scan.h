@@ -18,6 +18,8 @@ static inline bool scan_keeps(const struct problem *p) { return segments_kept(p)
 static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
 /* The last axis is scanned: neighbouring positions are neighbours in memory, but for those of different pieces. */
 static inline bool scan_in_lines(const struct problem *p) { return scan_trailing(p) || segments_in_pieces(p); }
+/* A whole array. */
+static inline bool scan_single(const struct problem *p) { return !scan_keeps(p) && p->offsets < 0; }
 /* Segments of equal length, each by itself. */
 static inline bool scan_has_rows(const struct problem *p) { return scan_keeps(p) && p->offsets < 0 && p->flags < 0; }
 /* scan.pipeline: segments begin anywhere in one sequence of elements, between offsets, at flags, or at equal distances
@@ -115,6 +117,8 @@ bool scan_takes_turns(const struct problem *p, const struct plan_case *c);
  * that wait for one another.  The tiles of both strategies fit a device only if there are no more rows than
  * multiprocessors. */
 struct formula scan_few_rows(const struct problem *p);
+/* Kernel and launch of a case whose one block takes a whole array. */
+bool scan_whole_build(struct planner *pl, struct plan_case *c);
 /* Does a strategy that spreads long scans over the device take what is left? */
 bool scan_spreads(struct planner *pl);
 /* A case with the tunables of a variant. */

@@ -2,8 +2,8 @@
 /* rows.c - planning of scans of segments by teams that wait for no other team.
  *
  *   segscan.staged    a block takes as many whole rows as fit its tile
- *   segscan.block     a warp, a block or a cluster of blocks takes a segment of any length, tile by tile; a block
- *                     takes columns too, one element at a time
+ *   scan.block        a warp, a block or a cluster of blocks takes a segment of any length, tile by tile; a block
+ *                     takes columns too, one element at a time, and whole arrays (scan/scan.c)
  *
  * They take segments of pieces as if those followed one another.
  *
@@ -56,11 +56,7 @@ static bool clusters_fit(const struct problem *p, const struct device *d, struct
     return !*why;
 }
 
-bool segscan_block_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)d, (void)a;
-    return plan_takes(why, (struct misfit[]){ segscan_single(p), { 0 } });
-}
+FITS_WHAT(scan_block, plan_takes_all)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
@@ -244,10 +240,15 @@ static void add_pairs(struct planner *pl, const struct strategy *row)
 
 /* Rows that are short, where segments are enough to keep every multiprocessor busy, and whatever the other strategies
  * cannot do.  Small tiles fit most lengths well; long segments are worth larger ones. */
-void segscan_block_plan(struct planner *pl, const struct strategy *row)
+void scan_block_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const char *why;
+    if (scan_single(p)) {
+        if (plan_pinned(pl)) /* else: scan_small_plan() */
+            scan_add_cases(pl, row, "whole", "block", (struct formula){ 0 }, true);
+        return;
+    }
     if (!scan_in_lines(p)) {
         scan_add_cases(pl, row, "", "segments", (struct formula){ 0 }, false);
         return;
@@ -327,6 +328,7 @@ static bool check_team(struct planner *pl, const struct plan_case *c)
                                 { lanes && lanes != WARP, "a segment has a warp (lanes 32) or a block (lanes 0)" },
                                 { lanes && cluster > 1, "a warp has no cluster" },
                                 { lanes && !scan_in_lines(p), "warps scan along the last dimension" },
+                                { c->tunable[TN_STRIPED] && scan_in_lines(p), "only a whole array may be striped" },
                                 { segments_in_pieces(p) && scan_tile_elements(c) * cluster > SEGMENTS_PIECE_MOST,
                                   "a cluster has at most 65536 elements of segments that lie in pieces" },
                                 { 0 } };
@@ -334,10 +336,12 @@ static bool check_team(struct planner *pl, const struct plan_case *c)
 }
 
 /* Warps, blocks or clusters take segments in turns once there are more than are started at once. */
-bool segscan_block_build(struct planner *pl, struct plan_case *c)
+bool scan_block_build(struct planner *pl, struct plan_case *c)
 {
     enum { GRID = 1 << 20, CLUSTERS = 1 << 16 };
     const struct problem *p = pl->plan->problem;
+    if (scan_single(p))
+        return scan_whole_build(pl, c);
     const int cluster = c->tunable[TN_CLUSTER] > 1 ? c->tunable[TN_CLUSTER] : 0;
     const int warps = c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / WARP : 1;
     const struct formula segments = warps > 1 ? f_cdiv(scan_segments(p), warps) : scan_segments(p);

@@ -9,7 +9,7 @@
 /* Misfits of problems with a single segment, and of those that ask for determinism. */
 static inline struct misfit segscan_single(const struct problem *p)
 {
-    return (struct misfit){ !scan_keeps(p) && p->offsets < 0, "it scans segments; this problem has a single one" };
+    return (struct misfit){ scan_single(p), "it scans segments; this problem has a single one" };
 }
 static inline struct misfit segscan_determined(const struct problem *p)
 {

@@ -22,14 +22,7 @@ enum { SMALL = 1 << 18, SMALL_TURNED = 1 << 16 };
 
 /* ---- fits -------------------------------------------------------------------------------------------------------- */
 
-bool stencil_global_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    (void)p;
-    (void)d;
-    (void)a;
-    (void)why;
-    return true;
-}
+FITS_WHAT(stencil_global, plan_takes_all)
 
 /* ---- tunables ---------------------------------------------------------------------------------------------------- */
 

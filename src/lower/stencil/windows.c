@@ -16,13 +16,12 @@ enum { WINDOW_CELLS = 110 };
 
 bool stencil_multi_write_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d;
-    (void)a;
-    *why = "gather() reads neighbours whose offsets come at launch";
-    if (p->dynamic)
-        return false;
-    *why = "a reduction is not commutative, so threads take points in order";
-    return !stencil_linear(p);
+    (void)d, (void)a;
+    const struct misfit m[] = { { p->dynamic, "gather() reads neighbours whose offsets come at launch" },
+                                { stencil_linear(p),
+                                  "a reduction is not commutative, so threads take points in order" },
+                                { 0 } };
+    return plan_takes(why, m);
 }
 
 /* ---- values and registers ---------------------------------------------------------------------------------------- */
