@@ -456,3 +456,24 @@ Test(segments, infinite_factors)
         harness_close(&h);
     }
 }
+
+/* A thread that holds as many values as a thread may: the stacks of the host executor have room for them. */
+Test(segments, most_values_per_thread)
+{
+#define EXPONENTIALS(i, x) "  r" #i ": {map: '" x "', operator: logsumexp}\n"
+#define SUM_OF(i)          "  o" #i ": {type: 'f32[k-1]', value: r" #i ".sum}\n"
+    static const char spec[] =
+        "kind: reduce\ninputs: {x: 'f32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\nreductions:\n" EXPONENTIALS(
+            0, "x") EXPONENTIALS(1, "x * x") EXPONENTIALS(2, "sin(x)") EXPONENTIALS(3, "cos(x)")
+            EXPONENTIALS(4, "sin(x * 4)") EXPONENTIALS(5, "cos(x * 5)") EXPONENTIALS(6, "sin(x * 6)")
+                EXPONENTIALS(7, "cos(x * 7)") "outputs:\n" SUM_OF(0) SUM_OF(1) SUM_OF(2) SUM_OF(3) SUM_OF(4) SUM_OF(5)
+                    SUM_OF(6) SUM_OF(7);
+    static const int64_t size[] = { 4000, 10 };
+    const char *set[] = { "strategy", "segreduce.offsets", "threads", "64", "items", "16", "vector",
+                          "4",        "copy_stages",       "0",       NULL };
+    struct harness h;
+    cr_assert(harness_open(&h, "most", spec, "sm_90", set), "%s", h.text);
+    harness_data_at(&h, size, 1, 0, false);
+    cr_expect(harness_check(&h, "seed:1"), "%s", h.text);
+    harness_close(&h);
+}
