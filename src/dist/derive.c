@@ -120,7 +120,7 @@ static const struct prog_param *params(struct derive *d)
     return to;
 }
 
-/* Elements that only others' neighbours are contribute the identity. */
+/* Elements that only others' neighbours are contribute the pad: the identity may win against NaN. */
 static void mask(struct derive *d, struct problem *p)
 {
     const struct expr like = { .type = TY_I64, .at = d->from->at };
@@ -146,7 +146,7 @@ static void mask(struct derive *d, struct problem *p)
             e->nargs = 3;
             e->arg[0] = own;
             e->arg[1] = red->map[f];
-            e->arg[2] = red->op->identity[f];
+            e->arg[2] = red->op->pad[f] ? red->op->pad[f] : red->op->identity[f];
             red->map[f] = e;
         }
     }
