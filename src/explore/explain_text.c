@@ -37,7 +37,7 @@ static void add_places(const struct problem *p, struct str *out)
                      : op_native(out_of->combine) ? ", by an atomic instruction"
                                                   : ", by compare-and-swap");
         str_add(out, !out_of->combine ? "\n"
-                     : p->binned      ? "; few places have tables in each block first: reduce.bins_*\n"
+                     : p->binned      ? "; few places have tables in each block first: reduce.bins\n"
                                       : "; few places would have tables in each block first in a map whose outputs all "
                                         "combine there, by operators with an identity\n");
     }

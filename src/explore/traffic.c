@@ -314,7 +314,7 @@ static void add_bins(const struct view *v, int kernel, struct traffic *t)
 {
     enum { MEET = 4 };
     const struct problem *p = v->p;
-    const bool shared = (v->c->strategy->tunables & WITH_BINS) != 0;
+    const bool shared = v->c->tunable[TN_BINS] > 0;
     double bins = 1, points = 1, bytes = 0;
     for (int d = 0; d < p->nby; d++)
         bins *= extent(v, &p->bin[d]);

@@ -7,7 +7,7 @@
  *     place     its workspace buffers, in the caller's memory or the stream's
  *     walk      per step: evaluate the grid, marshal the arguments, launch
  *
- * Values of formulas are those of an earlier launch of the thread where sizes are the same (tape.c).  All of it works on
+ * Values of formulas are those of an earlier launch of the thread where sizes are the same (formula_values.c).  All of it works on
  * one `struct launch` on the stack: the path of a second launch allocates nothing, and takes one uncontended lock (none
  * with the caller's workspace) to keep the steps of concurrent launches on a stream apart.
  */
@@ -25,7 +25,7 @@ struct launch {
     const ptxgen_arguments *args;
     cu_stream stream;
     struct formula_env env;
-    struct tape tape;
+    struct launch_values values;
     const union value *param;
     int c;                                    /* the case */
     int64_t control, scratch;                 /* bytes */
@@ -105,8 +105,8 @@ static bool select_case(struct launch *x, struct fault *f)
     const char *why = NULL;
     char refusal[sizeof f->text];
 
-    tape_open(&x->tape, &x->l->kept, x->p, &x->env);
-    x->c = (int)(x->tape.plays ? tape_next(&x->tape) : tape_put(&x->tape, program_select(x->p, &x->env, &why)));
+    values_open(&x->values, &x->l->kept, x->p, &x->env);
+    x->c = (int)(x->values.known ? values_next(&x->values) : values_put(&x->values, program_select(x->p, &x->env, &why)));
     if (x->c >= 0)
         return true;
     if (why)
@@ -140,7 +140,7 @@ static bool launch_begin(struct launch *x, struct ptxgen_session *s, struct ptxg
     return select_case(x, f);
 }
 
-static int64_t evaluate(struct launch *x, const struct formula *f) { return tape_formula(&x->tape, f, &x->env); }
+static int64_t evaluate(struct launch *x, const struct formula *f) { return values_formula(&x->values, f, &x->env); }
 
 /* ---- loading and placing --------------------------------------------------------------------- */
 /* The dynamic shared memory that the case's steps give kernel k. */
@@ -167,22 +167,22 @@ static void lay_out(struct launch *x)
 {
     const int n = x->p->cases[x->c].nbuffers;
 
-    if (x->tape.plays) {
-        x->control = tape_next(&x->tape);
-        x->scratch = tape_next(&x->tape);
+    if (x->values.known) {
+        x->control = values_next(&x->values);
+        x->scratch = values_next(&x->values);
     } else {
         program_workspace(x->p, x->c, &x->env, &x->control, &x->scratch, x->offset);
-        tape_put(&x->tape, x->control);
-        tape_put(&x->tape, x->scratch);
+        values_put(&x->values, x->control);
+        values_put(&x->values, x->scratch);
     }
     for (int b = 0; b < n; b++)
-        x->offset[b] = x->tape.plays ? tape_next(&x->tape) : tape_put(&x->tape, x->offset[b]);
+        x->offset[b] = x->values.known ? values_next(&x->values) : values_put(&x->values, x->offset[b]);
 }
 
 /* Load what formulas need, and lay the workspace out. */
 static bool launch_measure(struct launch *x, struct fault *f)
 {
-    const bool asks = x->l->cases[x->c].uses_resident && !x->tape.plays;
+    const bool asks = x->l->cases[x->c].uses_resident && !x->values.known;
 
     if (asks && (!load_case(x->l, x->s, x->c, x->stream, f) || !take_occupancies(x, f)))
         return false;
@@ -343,12 +343,12 @@ static bool walk_steps(struct launch *x, struct fault *f)
     const struct prog_case *taken = &x->p->cases[x->c];
 
     x->sweep = 0;
-    x->sweeps = x->tape.plays ? tape_next(&x->tape) : tape_put(&x->tape, prog_sweeps(taken, &x->env));
+    x->sweeps = x->values.known ? values_next(&x->values) : values_put(&x->values, prog_sweeps(taken, &x->env));
 
     for (int i = 0; i < taken->nsteps; i++)
         if (!launch_step(x, &taken->step[i], f))
             return false;
-    tape_keep(&x->tape);
+    values_keep(&x->values);
     return true;
 }
 

@@ -4,7 +4,7 @@
  *     graph.c      graphs that grow by captures and conditional nodes
  *     branches.c   stages side by side
  *     loop.c       a loop that ends on a condition, as nodes
- *     kept.c       graphs that launches start again
+ *     kept_graphs.c graphs that launches start again
  */
 #ifndef PTXGEN_LAUNCH_GRAPH_H
 #define PTXGEN_LAUNCH_GRAPH_H

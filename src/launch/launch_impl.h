@@ -7,12 +7,12 @@
  *     memory.c    memory, streams, events, graphs for the user
  *     load.c      preflight; modules and kernels of a case, loaded on first use
  *     code.c      the driver's compiler
- *     control.c   the memory that a loaded program keeps per stream
- *     tape.c      what formulas gave in an earlier launch
+ *     stream_memory.c   the memory that a loaded program keeps per stream
+ *     formula_values.c  what formulas gave in an earlier launch
  *     exec.c      one launch: select the case, marshal, walk the steps
  *     stages.c    one launch of a spec with stages: a launch of each
  *     stages_workspace.c   the same in a caller's workspace
- *     graph.c, branches.c, loop.c, kept.c   stages in CUDA graphs (launch_graph.h)
+ *     graph.c, branches.c, loop.c, kept_graphs.c   stages in CUDA graphs (launch_graph.h)
  *     open.c      from ptxgen_program to struct program
  *
  * Failure: functions return false after filling a `struct fault` that lives on the caller's stack; the public entry
@@ -97,34 +97,34 @@ void gpu_leave(const struct ptxgen_gpu *gpu, bool pushed);
 bool launch_check_workspace(const ptxgen_workspace *w, size_t control, size_t scratch, struct fault *f);
 
 /* ---- values of formulas ---------------------------------------------------------------------- */
-enum { TAPE_KEY_MAX = 24, TAPE_VALUES_MAX = 64 };
+enum { VALUES_KEY_MAX = 24, VALUES_MAX = 64 };
 
-struct tape_kept;
+struct values_kept;
 
 /* Of one launch. */
-struct tape {
-    struct tape_kept *kept; /* of the loaded program; NULL: the key is too long, nothing is kept */
+struct launch_values {
+    struct values_kept *kept; /* of the loaded program; NULL: the key is too long, nothing is kept */
     int nkey, at;
-    bool plays; /* the values are those of an earlier launch, else they are being taken down */
-    int64_t key[TAPE_KEY_MAX];
-    int64_t value[TAPE_VALUES_MAX];
+    bool known; /* the values are those of an earlier launch, else they are computed and kept */
+    int64_t key[VALUES_KEY_MAX];
+    int64_t value[VALUES_MAX];
 };
 
 /* The values of an earlier launch. All zero: of none, as every launch has a pointer and so a key. */
-struct tape_kept {
-    _Atomic bool taken; /* a thread is reading or writing the tape */
-    struct tape tape;
+struct values_kept {
+    _Atomic bool taken; /* a thread is reading or writing them */
+    struct launch_values values;
 };
 
 /* Plays where the kept launch had the same sizes, integer params and low bits of addresses. */
-void tape_open(struct tape *t, struct tape_kept *kept, const struct program *p, const struct formula_env *env);
-/* The next value: of the formula, or what there was when it plays. */
-int64_t tape_formula(struct tape *t, const struct formula *f, const struct formula_env *env);
-/* Takes down a value that is not a formula's; read back as tape_next().  Returns it. */
-int64_t tape_put(struct tape *t, int64_t value);
-static inline int64_t tape_next(struct tape *t) { return t->value[t->at++]; }
-/* The launch is complete: later ones may play it. */
-void tape_keep(const struct tape *t);
+void values_open(struct launch_values *t, struct values_kept *kept, const struct program *p, const struct formula_env *env);
+/* The next value: of the formula, or the one of the earlier launch. */
+int64_t values_formula(struct launch_values *t, const struct formula *f, const struct formula_env *env);
+/* Keeps a value that is not a formula's; read back as values_next().  Returns it. */
+int64_t values_put(struct launch_values *t, int64_t value);
+static inline int64_t values_next(struct launch_values *t) { return t->value[t->at++]; }
+/* The launch is complete: later ones may take its values. */
+void values_keep(const struct launch_values *t);
 
 /* ---- loaded programs ------------------------------------------------------------------------- */
 /* Bounds of what is marshalled on the stack; load refuses a program beyond them. */
@@ -152,7 +152,7 @@ struct control_block {
     cu_pointer control, scratch;
     size_t control_bytes, scratch_bytes;
     struct retired *retired; /* outgrown memory that captured graphs may still use */
-    struct kept *kept;       /* graphs of a spec with stages (kept.c), or NULL */
+    struct kept *kept;       /* graphs of a spec with stages (kept_graphs.c), or NULL */
 };
 /* Graphs, and a stream.  stream: whose work is waited for before; NULL: the device is idle. */
 void kept_free(struct ptxgen_loaded *l, struct kept *of, const cu_stream *stream);
@@ -178,7 +178,7 @@ struct ptxgen_loaded {
     pthread_mutex_t lock; /* of module, and of case_state before ready */
     pthread_mutex_t blocks_lock;
     struct control_block *blocks;
-    struct tape_kept kept;
+    struct values_kept kept;
     struct loaded_stages *stages; /* of a spec with stages, whose `program` has no cases; else NULL */
 };
 

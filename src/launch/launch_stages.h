@@ -61,7 +61,7 @@ bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, stru
 /* NULL: loops may be in graphs; else why not. */
 const char *loop_refuses(const struct ptxgen_loaded *l);
 
-/* Graphs that launches start (kept.c). */
+/* Graphs that launches start (kept_graphs.c). */
 struct kept_launch {
     struct ptxgen_session *s;
     struct ptxgen_loaded *l;

@@ -4,7 +4,7 @@
  * Each stage is a loaded program of its own, with its own code and kept memory.  Arrays between stages lie in scratch
  * memory that the program keeps for the stream; its lock is held while the stages of one launch are enqueued.  In a
  * capture, stages that do not depend on each other are branches (branches.c).  Repeated launches, and loops that end on
- * a condition, are graphs where the driver has conditional nodes (kept.c, loop.c); elsewhere the host reads the
+ * a condition, are graphs where the driver has conditional nodes (kept_graphs.c, loop.c); elsewhere the host reads the
  * condition.
  */
 #include <stdlib.h>

@@ -80,8 +80,8 @@
       TUNABLE_MAIN, 0, 1)                                                                                              \
     X(PARTS, "parts", 0, 1024, "segments of one size: blocks that share one; 0: as many as fill the device",           \
       TUNABLE_MAIN, 0, 1)                                                                                              \
-    X(BINS, "bins", 1, 65536, "bins of a table in shared memory: what the strategy takes",                             \
-      TUNABLE_MAIN, 256, 1024, 4096, 12288)
+    X(BINS, "bins", 0, 65536, "bins of a table in shared memory: what the strategy takes; 0: there is no such table",  \
+      TUNABLE_MAIN, 0, 256, 1024, 4096, 12288)
 /* clang-format on */
 
 /* Facts about a tunable, for code that lists and searches variants. */

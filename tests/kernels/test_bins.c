@@ -39,11 +39,11 @@ static const struct {
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 
-static void check(const char *strategy, const char *name, const char *value)
+static void check(const char *lanes, const char *bins)
 {
     for (int i = 0; i < SPECS; i++) {
         char text[1024];
-        const char *set[] = { "strategy", strategy, "threads", "64", name, value, NULL, NULL };
+        const char *set[] = { "strategy", "reduce.bins", "threads", "64", "lanes", lanes, "bins", bins, NULL, NULL };
         struct harness h;
         const int head = snprintf(text, sizeof text, IN, specs[i].type);
         snprintf(text + head, sizeof text - (size_t)head, "%s", specs[i].rest);
@@ -54,11 +54,11 @@ static void check(const char *strategy, const char *name, const char *value)
     }
 }
 
-Test(bins, one_table_in_global_memory) { check("reduce.bins_global", "items", "1"); }
-Test(bins, a_table_per_block) { check("reduce.bins_shared", "lanes", "0"); }
-Test(bins, a_table_per_warp) { check("reduce.bins_shared", "lanes", "32"); }
-Test(bins, a_table_of_each_thread_alone) { check("reduce.bins_private", "bins", "64"); }
-Test(bins, a_table_per_thread) { check("reduce.bins_shared", "lanes", "1"); }
+Test(bins, one_table_in_global_memory) { check("0", "0"); }
+Test(bins, a_table_per_block) { check("0", "64"); }
+Test(bins, a_table_per_warp) { check("32", "64"); }
+Test(bins, tables_of_lanes) { check("8", "64"); }
+Test(bins, a_table_of_each_thread_alone) { check("1", "64"); }
 
 /* ---- kept dimensions behind the reduced ones --------------------------------------------------------------------- */
 
@@ -89,7 +89,7 @@ static void check_columns(int spec, const char *items)
 {
     static const int64_t rows[] = { 0, 1, 5, 63, 64, 517 }, columns[] = { 0, 1, 7, 31, 32, 33, 64, 65 };
     static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "seed:%d,stale,late" };
-    const char *set[] = { "strategy", "reduce.bins_private", "threads", "64", "items", items, NULL, NULL };
+    const char *set[] = { "strategy", "reduce.bins", "lanes", "1", "threads", "64", "items", items, NULL, NULL };
     char text[1024];
     struct harness h;
     snprintf(text, sizeof text, "kind: reduce\n%s", column_specs[spec].text);

@@ -104,11 +104,11 @@ static void check(const char *strategy, const char *threads, const char *name, c
     }
 }
 
-Test(meeting, by_default) { check("reduce.bins_shared", NULL, NULL, NULL); }
+Test(meeting, by_default) { check("reduce.bins", NULL, NULL, NULL); }
 Test(meeting, in_the_outputs) { check("stencil.global", "64", "block_x", "64"); }
-Test(meeting, a_table_per_block) { check("reduce.bins_shared", "64", "lanes", "0"); }
-Test(meeting, a_table_per_warp) { check("reduce.bins_shared", "64", "lanes", "32"); }
-Test(meeting, a_table_of_each_thread_alone) { check("reduce.bins_private", "32", "bins", "56"); }
+Test(meeting, a_table_per_block) { check("reduce.bins", "64", "lanes", "0"); }
+Test(meeting, a_table_per_warp) { check("reduce.bins", "64", "lanes", "32"); }
+Test(meeting, a_table_of_each_thread_alone) { check("reduce.bins", "32", "lanes", "1"); }
 
 /* Structures that are updated as one word, and do not begin at a multiple of it. */
 Test(meeting, split_words)

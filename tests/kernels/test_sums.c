@@ -14,7 +14,7 @@ enum { STRATEGIES = 7 };
 struct place {
     const char *sizes; /* f, g: what sums go over; a digit: this size; k: centroids, or offsets; the others: points */
     const char *spec;
-    const char *strategy[STRATEGIES];
+    const char *strategy[STRATEGIES]; /* NAME or NAME@TUNABLE=VALUE */
 };
 
 #define NEAREST                                                                                                        \
@@ -25,7 +25,7 @@ struct place {
 #define STENCIL   "stencil.global", "stencil.multi_write", "stencil.big_tile"
 
 #define COLUMNS  "segreduce.column", "segreduce.subwarp", "segreduce.block"
-#define BINS     "reduce.bins_shared", "reduce.bins_private", "reduce.bins_global"
+#define BINS     "reduce.bins@lanes=32", "reduce.bins@lanes=1", "reduce.bins@bins=0"
 #define PARTNERS "kind: reduce\ninputs: {mass: 'f32[j]', x: 'f32[n]', y: 'i32[3]'}\nspace: [j, n]\nover: j\n"
 #define ATTRACTED                                                                                                      \
     "let: {dx: 'at(x, index(j)) - x', own: 'x * x + f32(at(y, index(n) % 3))'}\n"                                      \
@@ -186,7 +186,10 @@ static void check(const struct place *at, const char *strategy, int rounds)
 {
     static const char *const modes[] = { "seed:1,race,uninit", "seed:0", "seed:3,weak,race,uninit",
                                          "seed:4,stale,late" };
-    const char *set[] = { "strategy", strategy, NULL };
+    char name[32] = "", tunable[16] = "", value[16] = "";
+    if (strategy)
+        sscanf(strategy, "%31[^@]@%15[^=]=%15s", name, tunable, value);
+    const char *set[] = { "strategy", name, *tunable ? tunable : NULL, value, NULL };
     struct harness h;
     if (!harness_open(&h, "place", at->spec, strategy || below(2) ? "sm_90" : "sm_80", strategy ? set : NULL))
         cr_assert_fail("%s: %s\n%s", strategy ? strategy : "chosen", h.text, at->spec);

@@ -40,6 +40,10 @@
     SPEC("map", VECTOR, "",                                                                                            \
          "s: {type: 'u32[k]', at: x % 41, value: x, combine: add, initial: 1}, p: {type: 'u32[k]', at: x % 41, "       \
          "value: x | 1, combine: mul, initial: 3}")
+#define BINS_ROWS                                                                                                      \
+    SPEC("reduce", MATRIX,                                                                                             \
+         "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nover: n\nby: x % 41",           \
+         "s: 'u32[41, m]', p: 'u32[41, m]'")
 #define BINS_COLUMNS                                                                                                   \
     SPEC("reduce", MATRIX,                                                                                             \
          "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nover: m\nby: index(m) * 5 % 8", \

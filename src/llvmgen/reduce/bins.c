@@ -62,8 +62,7 @@ static kb_tup gather_peers(struct gen *g, kb_val peers, kb_tup x)
 {
     enum { NONE = KB_WARP };
     kb *k = g->k;
-    const kb_val lane = kb_lane(k), up_to = kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, lane, TY_U32));
-    const kb_val above = kb_and(k, peers, kb_not(k, kb_sub(k, up_to, 1)));
+    const kb_val lane = kb_lane(k), above = peers_above(k, peers);
     kb_tvar sum = kb_var_new(k, x, "sum");
     kb_var next = kb_var_new(k, kb_cast(k, kb_ctz(k, above), TY_I32), "next");
     kb_loop(k) {
@@ -88,8 +87,7 @@ static void update_merged(struct bins *b, kb_val bin, kb_tup x)
     kb_tup sum = count ? x : gather_peers(b->g, peers, x);
     for (int f = 0; count && f < x.n; f++)
         sum.e[f] = kb_mul(k, x.e[f], kb_cast(k, kb_popcount(k, peers), x.e[f].ty));
-    const kb_val below = kb_sub(k, kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32)), 1);
-    kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, kb_and(k, peers, below), 0))) {
+    kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, peers_below(k, peers), 0))) {
         bins_update(b, bin, sum);
     }
 }
@@ -109,17 +107,20 @@ static kb_tup no_elements(struct bins *b)
     return decode_words(b->g, word);
 }
 
-static void hot_begin(struct bins *b)
+void bins_hot_begin(struct bins *b)
 {
     kb *k = b->g->k;
+    if (!b->hot)
+        return;
     b->hot_bin = kb_var_new(k, kb_imm(k, TY_I32, -1), "hot_bin");
     b->hot_sum = kb_var_new(k, no_elements(b), "hot_sum");
 }
 
-/* The registers go to the table.  The whole warp arrives. */
-static void hot_end(struct bins *b)
+void bins_hot_end(struct bins *b)
 {
     kb *k = b->g->k;
+    if (!b->hot)
+        return;
     LET(bin, kb_get(k, b->hot_bin));
     const kb_tup sum = warp_reduce(b->g, kb_get(k, b->hot_sum), KB_WARP, valid_all());
     kb_if(k, kb_and(k, kb_lane0(k), kb_ge(k, bin, 0))) {
@@ -140,7 +141,7 @@ static void hot_choose(struct bins *b, kb_val bin)
         kb_and(k, kb_ge(k, other, 0),
                kb_and(k, kb_lt(k, kb_cast(k, now, TY_I32), HOT_LANES), kb_ge(k, kb_cast(k, then, TY_I32), HOT_LANES))));
     kb_if(k, kb_any(k, better)) {
-        hot_end(b);
+        bins_hot_end(b);
         kb_set(k, b->hot_bin, other);
     }
 }
@@ -195,7 +196,7 @@ static void add_if(struct bins *b, struct point *pt, kb_val valid)
             valid = kb_and(k, valid, emit_expr(k, &pt->env, (e->kind == EX_CAST ? e->arg[0] : e)->arg[0]));
     }
     kb_if(k, valid) {
-        LET(bin, bins_number(pt, true, &inside));
+        LET(bin, bins_number(pt, !b->rows, &inside));
         kb_if(k, inside) {
             bins_update(b, bin, point_map(pt));
         }
@@ -210,7 +211,7 @@ void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first)
         add_if(b, pt, valid);
         return;
     }
-    LET(bin, bins_number(pt, true, &inside));
+    LET(bin, bins_number(pt, !b->rows, &inside));
     inside = kb_and(k, inside, valid);
     if (b->merge) {
         update_merged(b, kb_select(k, inside, bin, kb_imm(k, TY_I32, -1)), point_map(pt));
@@ -228,8 +229,7 @@ void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first)
     }
 }
 
-/* The elements of a tile that begins at `base`. */
-static void add_tile(struct bins *b, kb_val base)
+void bins_add_tile(struct bins *b, kb_val base)
 {
     struct gen *g = b->g;
     kb *k = g->k;
@@ -246,8 +246,7 @@ static void add_tile(struct bins *b, kb_val base)
     }
 }
 
-/* One element per thread. */
-static void add_single(struct bins *b, kb_val element, kb_val valid)
+void bins_add_single(struct bins *b, kb_val element, kb_val valid)
 {
     kb *k = b->g->k;
     struct direct d;
@@ -274,7 +273,7 @@ void bins_add_elements(struct bins *b)
     LET(full, kb_div(k, gen_value(g, VAL_VECTORS), row));
     kb_section(k, "tiles");
     kb_for(k, t, block, full, blocks) {
-        add_tile(b, kb_add(k, head, kb_mul(k, t, tile)));
+        bins_add_tile(b, kb_add(k, head, kb_mul(k, t, tile)));
     }
     kb_section(k, "rest");
     LET(between, kb_mul(k, full, tile));
@@ -282,16 +281,16 @@ void bins_add_elements(struct bins *b)
     const int64_t threads = kb_threads(k);
     kb_for(k, first, kb_mul(k, block, threads), rest, kb_mul(k, blocks, threads)) {
         LET(i, kb_add(k, first, kb_cast(k, kb_tid(k), TY_I64)));
-        add_single(b, kb_select(k, kb_lt(k, i, head), i, kb_add(k, i, between)), kb_lt(k, i, rest));
+        bins_add_single(b, kb_select(k, kb_lt(k, i, head), i, kb_add(k, i, between)), kb_lt(k, i, rest));
     }
 }
 
 /* ---- tables in shared memory ------------------------------------------------------------------------------------- */
 
-static void clear_tables(struct bins *b, kb_val bins)
+void bins_clear_tables(struct bins *b, kb_val bins)
 {
     kb *k = b->g->k;
-    const bool dense = b->table_step <= b->tables; /* tables side by side, or only one */
+    const bool dense = bins_side_by_side(b);
     kb_for(k, i, kb_tid(k), dense ? kb_mul(k, bins, b->tables) : bins, kb_threads(k)) {
         for (int t = 0; t < (dense ? 1 : b->tables); t++)
             for (int r = 0; r < tables_of(b); r++)
@@ -323,16 +322,15 @@ kb_tup bins_state(struct bins *b, const kb_val *word)
     return x;
 }
 
-/* What the tables of the block have of a bin goes to the one table. */
-static void add_bin(struct bins *b, struct bins *all, kb_val bin)
+kb_tup bins_sum(struct bins *b, kb_val bin, kb_val *some)
 {
     struct gen *g = b->g;
     kb *k = g->k;
     kb_val word[STATE_FIELDS_MAX];
     LET(first, kb_mul(k, bin, b->bin_step));
-    const kb_val some = bins_load(b, first, word);
+    const kb_val has_first = bins_load(b, first, word);
     kb_tvar sum = kb_var_new(k, bins_state(b, word), "sum");
-    kb_var any = kb_var_new(k, some, "any");
+    kb_var any = kb_var_new(k, has_first, "any");
     if (b->tables > 1) {
         kb_for(k, t, kb_imm(k, TY_I32, 1), b->tables, 1) {
             const kb_val has = bins_load(b, kb_add(k, first, kb_mul(k, t, b->table_step)), word);
@@ -340,8 +338,17 @@ static void add_bin(struct bins *b, struct bins *all, kb_val bin)
             kb_set(k, sum, state_combine(g, kb_get(k, sum), bins_state(b, word)));
         }
     }
-    kb_if(k, kb_get(k, any)) {
-        bins_update(all, bin, kb_get(k, sum));
+    *some = kb_get(k, any);
+    return kb_get(k, sum);
+}
+
+/* What the tables of the block have of a bin goes to the one table. */
+static void add_bin(struct bins *b, struct bins *all, kb_val bin)
+{
+    kb_val some;
+    const kb_tup sum = bins_sum(b, bin, &some);
+    kb_if(b->g->k, some) {
+        bins_update(all, bin, sum);
     }
 }
 
@@ -358,33 +365,39 @@ static void add_tables(struct bins *b, kb_val bins)
     }
 }
 
-static void add_shared(struct gen *g)
+void bins_block_tables(struct gen *g, struct bins *b)
 {
     kb *k = g->k;
     const int lanes = gen_tunable(g, TN_LANES);
-    struct bins b = { .g = g, .tables = bins_tables(g->c), .hot = !bins_count(g->p), .counters = bins_counters(g->p) };
+    *b =
+        (struct bins){ .g = g, .tables = bins_tables(g->c), .hot = !bins_count(g->p), .counters = bins_counters(g->p) };
     /* Lanes with one table meet in no bank where their bins lie side by side; lanes with tables of their own, where
      * their tables do. */
     const bool side_by_side = lanes > 0 && lanes < KB_WARP;
-    b.bin_step = side_by_side ? b.tables : 1;
-    b.table_step = side_by_side ? 1 : gen_tunable(g, TN_BINS);
+    b->bin_step = side_by_side ? b->tables : 1;
+    b->table_step = side_by_side ? 1 : gen_tunable(g, TN_BINS);
     /* A distance that ptxas does not know to be zero: it would make the address anew for every element. */
     LET(zero, kb_shfl_idx(k, kb_imm(k, TY_I32, 0), 0));
-    LET(own, lanes ? kb_mul(k, kb_div(k, kb_tid(k), lanes), b.table_step) : zero);
-    for (int r = 0; r < tables_of(&b); r++) {
-        const enum ty word = b.counters ? TY_U32 : bins_word_type(g, r);
-        b.table[r] = kb_shared_v(k, word, gen_tunable(g, TN_BINS) * b.tables, "table");
-        b.mine[r] = kb_advance(k, b.table[r], own);
+    LET(own, lanes ? kb_mul(k, kb_div(k, kb_tid(k), lanes), b->table_step) : zero);
+    for (int r = 0; r < tables_of(b); r++) {
+        const enum ty word = b->counters ? TY_U32 : bins_word_type(g, r);
+        b->table[r] = kb_shared_v(k, word, gen_tunable(g, TN_BINS) * b->tables, "table");
+        b->mine[r] = kb_advance(k, b->table[r], own);
     }
+}
+
+static void add_shared(struct gen *g)
+{
+    kb *k = g->k;
+    struct bins b;
+    bins_block_tables(g, &b);
     LET(bins, kb_cast(k, gen_value(g, VAL_BINS), TY_I32));
-    clear_tables(&b, bins);
+    bins_clear_tables(&b, bins);
     bins_share_tables(g);
     kb_barrier(k);
-    if (b.hot)
-        hot_begin(&b);
+    bins_hot_begin(&b);
     bins_add_elements(&b);
-    if (b.hot)
-        hot_end(&b);
+    bins_hot_end(&b);
     kb_barrier(k);
     kb_section(k, "add tables");
     add_tables(&b, bins);
@@ -398,22 +411,27 @@ static void clear_bin(struct bins *b, kb_val bin)
         kb_store(b->g->k, b->table[r], bin, kb_imm(b->g->k, b->table[r].ty, 0));
 }
 
-static void finish_bin(struct bins *b, kb_val bin, bool again)
+void bins_finish(struct gen *g, kb_val segment, kb_tup state, kb_val some)
 {
-    struct gen *g = b->g;
     kb *k = g->k;
-    kb_val word[STATE_FIELDS_MAX], kept = kb_imm(k, TY_I64, 1);
+    kb_val kept = kb_imm(k, TY_I64, 1);
     struct point pt;
-    const kb_val any = bins_load(b, bin, word);
-    if (again && kb_point(k, "table reset"))
-        clear_bin(b, bin);
-    const kb_tup results = state_results(g, decode_words(g, word), kb_not(k, any));
+    const kb_tup results = state_results(g, state, kb_not(k, some));
     env_init(&pt, g, &results);
-    pt.segment = bin;
+    pt.segment = segment;
     for (int d = 0; d < g->p->rank; d++)
         kept = g->p->space[d].reduced ? kept : kb_mul(k, kept, gen_extent(g, &g->p->space[d].extent));
-    space_split(g, kb_rem(k, bin, kept), 0, g->p->rank, false, pt.index);
+    space_split(g, kb_rem(k, segment, kept), 0, g->p->rank, false, pt.index);
     outputs_store_total(&pt);
+}
+
+static void finish_bin(struct bins *b, kb_val bin, bool again)
+{
+    kb_val word[STATE_FIELDS_MAX];
+    const kb_val some = bins_load(b, bin, word);
+    if (again && kb_point(b->g->k, "table reset"))
+        clear_bin(b, bin);
+    bins_finish(b->g, bin, decode_words(b->g, word), some);
 }
 
 static void each_bin(struct bins *b, bool finish, bool again)
@@ -429,21 +447,23 @@ static void each_bin(struct bins *b, bool finish, bool again)
     }
 }
 
-/* A kernel of a case; add: the one that brings elements to tables in shared memory, NULL: there are none. */
-static void emit(struct gen *g, void (*add)(struct gen *g))
+void emit_reduce_bins(struct gen *g)
 {
     const struct prog_kernel *kernel = g->c->code.kernel;
+    const bool shared = gen_tunable(g, TN_BINS) > 0;
     struct bins b;
     gen_wait_for_predecessor(g);
-    bins_global_table(g, &b, add);
+    if (bins_of_rows(g->c)) {
+        bins_take_rows(g);
+        return;
+    }
+    bins_global_table(g, &b, shared);
     if (g->kernel != &kernel[BINS_ADD])
-        each_bin(&b, g->kernel == &kernel[BINS_FINISH], add);
-    else if (add)
-        add(g);
-    else
+        each_bin(&b, g->kernel == &kernel[BINS_FINISH], shared);
+    else if (!shared)
         bins_add_elements(&b);
+    else if (bins_private(g->c))
+        bins_add_private(g);
+    else
+        add_shared(g);
 }
-
-void emit_reduce_bins_private(struct gen *g) { emit(g, bins_add_private); }
-void emit_reduce_bins_shared(struct gen *g) { emit(g, add_shared); }
-void emit_reduce_bins_global(struct gen *g) { emit(g, NULL); }

@@ -16,6 +16,7 @@ struct bins {
     bool hot;                         /* what many lanes have goes to registers: */
     kb_var hot_bin;                   /* i32, the same in all lanes; -1: there is none */
     kb_tvar hot_sum;                  /* what this lane has of it, not yet in the table */
+    bool rows;                        /* of the row that the block is at */
     bool alone;                       /* no other thread touches this thread's table: no atomic operations */
 };
 
@@ -34,6 +35,23 @@ kb_val bins_load(struct bins *b, kb_val number, kb_val *word);
 kb_tup bins_state(struct bins *b, const kb_val *word);
 /* An element, if `valid`, to the tables; first: of a tile, for which whole warps arrive. */
 void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first);
+/* The elements of a tile that begins at `base` (i64); one element per thread, if `valid`.  The whole block arrives. */
+void bins_add_tile(struct bins *b, kb_val base);
+void bins_add_single(struct bins *b, kb_val element, kb_val valid);
+/* Where a bin may be hot: none is yet; the registers go to the table, and the whole warp arrives. */
+void bins_hot_begin(struct bins *b);
+void bins_hot_end(struct bins *b);
+/* The tables of the block, in shared memory; the whole block clears so many bins (i32) of each. */
+void bins_block_tables(struct gen *g, struct bins *b);
+void bins_clear_tables(struct bins *b, kb_val bins);
+/* Are words of a bin in several tables neighbours? */
+static inline bool bins_side_by_side(const struct bins *b) { return b->table_step <= b->tables; }
+/* One thread: what they have of a bin together, and whether that is something; writes the outputs of a bin, which is that
+ * segment (i64). */
+kb_tup bins_sum(struct bins *b, kb_val bin, kb_val *some);
+void bins_finish(struct gen *g, kb_val segment, kb_tup state, kb_val some);
+/* Rows, one after the other, from elements to outputs (bins_rows.c). */
+void bins_take_rows(struct gen *g);
 /* Do threads walk down columns, in place of tiles (bins_walk.c)? */
 bool bins_walks(const struct problem *p);
 void bins_walk(struct bins *b);
@@ -41,7 +59,7 @@ void bins_walk(struct bins *b);
 void bins_share_tables(struct gen *g);
 /* All elements of the block to its tables, in tiles of vectors that go round-robin to the blocks.  All threads. */
 void bins_add_elements(struct bins *b);
-/* The kernel of reduce.bins_private. */
+/* All elements of the block, to tables of each thread, and these to the one in global memory. */
 void bins_add_private(struct gen *g);
 
 #endif

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bins.c - scans by a computed index: each bin is scanned by itself.
  *
- *     for segment in my segments:
+ *     for segment in my segments:                          or: take a ticket, which is a tile of a segment
  *         carry[all bins] := init
  *         for tile of the segment:
  *             each warp, for its own elements, 32 at a time:
  *                 peers := the lanes with my bin
  *                 before := table[bin], and what peers before me have
  *                 the last peer: table[bin] := table[bin] and what all peers have
- *             each bin, by a thread: scan the tables of all warps, from the carry on
+ *             each bin, by a thread: where tiles have blocks of their own, publish the total of all warps, and
+ *                 carry[bin] := what the tiles before have, by look-back; scan the tables of all warps, from the carry on
  *             each element: its warp's table[bin], then `before`
- *         each bin: its total
+ *         each bin: its total (by the last tile)
  *
  * Constants are not exchanged among peers, only counted.  Elements whose index is out of range are the only ones of their
  * bins.  A warp's elements lie side by side, so their order is that of the items, then that of the lanes.
  */
+#include "llvmgen/shared/lookback.h"
 #include "lower/reduce/bins.h"
-#include "scan_gen.h"
 
 #include <string.h>
 
@@ -26,6 +27,11 @@ struct bins {
     int capacity, warps;
     kb_arr carry, all, own; /* tables: of the block, of all warps, of this warp */
     struct scan_segment segment;
+    /* Where tiles have blocks of their own: the ticket, the number of the tile in its segment (u32), and of its first bin
+     * among the states of all tiles (i64). */
+    bool shared;
+    struct ticket ticket;
+    kb_val number, first;
     /* Where elements are finished bin after bin: a slot for each, and what stands in them. */
     kb_ptr slots;    /* i32, see scan_and_arrange() */
     kb_ptr others;   /* i32: elements of the tile that have no bin */
@@ -42,19 +48,6 @@ static kb_val place(kb *k, kb_val bin) { return kb_max(k, bin, 0); }
 static kb_tup start(struct gen *g) { return state_with_init(g, kb_true(g->k), state_pad_value(g)); }
 
 /* ---- peers ------------------------------------------------------------------------------------------------------- */
-
-/* Those of the `peers` in lanes before (or after) this one; u32. */
-static kb_val lower(kb *k, kb_val peers)
-{
-    const kb_val own = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32));
-    return kb_and(k, peers, kb_sub(k, own, 1));
-}
-
-static kb_val higher(kb *k, kb_val peers)
-{
-    const kb_val next = kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, kb_lane(k), TY_U32));
-    return kb_and(k, peers, kb_not(k, kb_sub(k, next, 1)));
-}
 
 /* The lanes with the same bin, of those that have one; u32.  Votes on its bits, which are few, are faster than the machine's
  * own search for equal words: 2^26 ranks among 256 bins take 355 us on an H100, and 602. */
@@ -78,27 +71,6 @@ static kb_tup times(kb *k, kb_tup x, kb_val n)
     return x;
 }
 
-/* What x comes to from the first peer on, in order: each lane takes in what the peer before has, and looks at what that
- * one looks at; at most five rounds.  The whole warp arrives. */
-static kb_tup scan_peers(struct gen *g, kb_val first, kb_tup x)
-{
-    kb *k = g->k;
-    const kb_val lane = kb_lane(k);
-    kb_tvar sum = kb_var_new(k, x, "sum");
-    kb_var next = kb_var_new(k, first, "next");
-    kb_loop(k) {
-        LET(from, kb_get(k, next));
-        LET(more, kb_ge(k, from, 0));
-        kb_break_if(k, kb_not(k, kb_any(k, more)));
-        const kb_val source = kb_select(k, more, from, lane);
-        const kb_tup mine = kb_get(k, sum), other = kb_shfl_idx(k, mine, source);
-        const kb_val further = kb_shfl_idx(k, from, source);
-        kb_set(k, sum, kb_select(k, more, state_combine(g, other, mine), mine));
-        kb_set(k, next, kb_select(k, more, further, from));
-    }
-    return kb_get(k, sum);
-}
-
 /* Where only totals are wanted, and these are counts. */
 static void count_alone(const struct bins *b, kb_val bin, kb_tup x)
 {
@@ -115,7 +87,7 @@ static kb_tup take(const struct bins *b, kb_val bin, kb_tup x)
     struct gen *g = b->g;
     kb *k = g->k;
     LET(peers, peers_of(b, bin));
-    LET(before, lower(k, peers));
+    LET(before, peers_below(k, peers));
     const bool exclusive = g->p->exclusive, count = bins_count(g->p);
     const kb_tup old = kb_load(k, b->own, place(k, bin));
     kb_tup upto, own;
@@ -124,14 +96,14 @@ static kb_tup take(const struct bins *b, kb_val bin, kb_tup x)
         own = state_combine(g, old, times(k, x, kb_add(k, kb_popcount(k, before), exclusive ? 0 : 1)));
     } else {
         LET(last, kb_sub(k, kb_imm(k, TY_I32, KB_WARP - 1), kb_cast(k, kb_clz(k, before), TY_I32)));
-        const kb_tup sum = scan_peers(g, last, x);
+        const kb_tup sum = peers_scan(g, last, x);
         upto = state_combine(g, old, sum);
         own = upto;
         if (exclusive)
             own = kb_select(k, kb_lt(k, last, 0), old, kb_shfl_idx(k, upto, kb_max(k, last, 0)));
     }
     kb_warp_sync(k); /* all peers have read the table */
-    kb_if(k, kb_and(k, is_bin(k, bin), kb_eq(k, higher(k, peers), 0))) {
+    kb_if(k, kb_and(k, is_bin(k, bin), kb_eq(k, peers_above(k, peers), 0))) {
         kb_store(k, b->own, bin, upto);
     }
     return own;
@@ -164,11 +136,36 @@ static void scan_tables(const struct bins *b, kb_val bin, kb_tup *before, kb_tup
     *after = run;
 }
 
-/* Of all bins.  The whole block arrives in front of it, and then behind it. */
+/* The carries of a tile that has a block of its own.  The totals of all bins are published before the first wait. */
+static void look_back(const struct bins *b)
+{
+    struct gen *g = b->g;
+    kb *k = g->k;
+    LET(bins, kb_cast(k, b->count, TY_I64));
+    const kb_val is_first = kb_eq(k, b->number, 0), all = kb_mul(k, bins, kb_cast(k, gen_value(g, VAL_TILES), TY_I64));
+    kb_for(k, bin, kb_tid(k), b->count, kb_threads(k)) {
+        const kb_tup init = start(g);
+        kb_tup total = kb_load(k, b->all, bin);
+        for (int w = 1; w < b->warps; w++)
+            total = state_combine(g, total, kb_load(k, b->all, kb_add(k, bin, w * b->capacity)));
+        kb_store(k, b->carry, bin, kb_select(k, is_first, init, total));
+        total = kb_select(k, is_first, state_combine(g, init, total), total);
+        state_publish(g, b->ticket, place_at(g, kb_add(k, b->first, kb_cast(k, bin, TY_I64)), all), total, is_first);
+    }
+    kb_if(k, kb_not(k, is_first)) {
+        kb_for(k, bin, kb_tid(k), b->count, kb_threads(k)) {
+            const struct place own = place_at(g, kb_add(k, b->first, kb_cast(k, bin, TY_I64)), all);
+            const kb_tup before = states_before(g, b->ticket, own, bins), total = kb_load(k, b->carry, bin);
+            state_publish(g, b->ticket, own, state_combine(g, before, total), kb_true(k));
+            kb_store(k, b->carry, bin, before);
+        }
+    }
+}
+
+/* Of all bins.  The whole block arrives at the end. */
 static void scan_all_tables(const struct bins *b)
 {
     kb *k = b->g->k;
-    kb_barrier(k);
     kb_for(k, bin, kb_tid(k), b->count, kb_threads(k)) {
         kb_tup before, after;
         scan_tables(b, bin, &before, &after);
@@ -183,7 +180,6 @@ static kb_val scan_and_arrange(const struct bins *b)
     struct gen *g = b->g;
     kb *k = g->k;
     kb_tvar filled = kb_var_new(k, state_zero(g), "filled");
-    kb_barrier(k);
     kb_if(k, kb_thread0(k)) {
         kb_store(k, b->others, 0, kb_imm(k, TY_I32, 0));
     }
@@ -260,7 +256,8 @@ static void store_in_order(const struct bins *b, struct items *h, const kb_val *
             store(h, i);
         }
     }
-    kb_warp_sync(k); /* all lanes have read the table */
+    if (!b->shared)
+        kb_warp_sync(k); /* all lanes have read the table, which the next tile clears */
 }
 
 /* ---- elements bin after bin -------------------------------------------------------------------------------------- */
@@ -381,6 +378,9 @@ static void tile(struct bins *b, kb_val base)
         if (staged)
             bin[i] = pack(k, bin[i], h->state[i]);
     }
+    kb_barrier(k); /* the tables are complete */
+    if (b->shared)
+        look_back(b);
     if (staged) {
         store_by_bins(b, h, bin, scan_and_arrange(b));
     } else {
@@ -404,49 +404,27 @@ static void store_totals(struct bins *b)
     }
 }
 
+static void carry_nothing(const struct bins *b)
+{
+    kb *k = b->g->k;
+    const kb_tup none = start(b->g);
+    kb_for(k, bin, kb_tid(k), b->count, kb_threads(k)) {
+        kb_store(k, b->carry, bin, none);
+    }
+}
+
 static void segment(struct bins *b)
 {
     struct gen *g = b->g;
     kb *k = g->k;
     const int64_t size = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
-    const kb_tup none = start(g);
-    kb_for(k, bin, kb_tid(k), b->count, kb_threads(k)) {
-        kb_store(k, b->carry, bin, none);
-    }
+    carry_nothing(b);
     /* The same for all threads: an argument. */
     kb_for(k, base, kb_imm(k, TY_I64, 0), kb_assume_uniform(b->segment.length, KB_UNI_BLOCK), size) {
         tile(b, base);
     }
     if (scan_has_totals(g->p))
         store_totals(b);
-}
-
-/* Does the value of an element depend on where it is in its segment? */
-static void find_position(const struct expr *e, void *user)
-{
-    const struct {
-        const struct problem *p;
-        bool *found;
-    } *s = user;
-    const bool input = e->kind == EX_INPUT && (!access_input_direct(s->p, e->which) || e->noffsets);
-    *s->found |= input || (e->kind == EX_INDEX && s->p->space[e->which].reduced);
-}
-
-static bool asks_for_position(const struct problem *p)
-{
-    bool found = false;
-    struct {
-        const struct problem *p;
-        bool *found;
-    } s = { p, &found };
-    problem_walk(p, p->key, find_position, &s);
-    for (int o = 0; o < p->noutputs; o++) {
-        for (int f = 0; f < p->output[o].array.nfields; f++)
-            problem_walk(p, p->output[o].value[f], find_position, &s);
-        for (int d = 0; d < p->output[o].array.rank && p->output[o].index[d]; d++)
-            problem_walk(p, p->output[o].index[d], find_position, &s);
-    }
-    return found;
 }
 
 static void slots_new(struct bins *b)
@@ -463,8 +441,35 @@ static void slots_new(struct bins *b)
     b->slots = kb_shared_v(k, TY_I32, b->capacity, "slots");
     b->others = kb_shared_v(k, TY_I32, 1, "others");
     b->totals = aggregates_new(g, KB_WARP, false, "warp_totals");
-    if (asks_for_position(g->p) || kb_checks_places(k))
+    if (scan_bins_positions(g->p) || kb_checks_places(k))
         b->position = kb_shared_v(k, TY_I32, tile, "positions");
+}
+
+/* A tile for each block; tiles of all segments take turns, so that those of one are far apart in time. */
+static void take_tile(struct bins *b)
+{
+    struct gen *g = b->g;
+    kb *k = g->k;
+    const int64_t size = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS);
+    const kb_val segments = kb_cast(k, gen_value(g, VAL_SEGMENTS), TY_U32),
+                 each = kb_cast(k, gen_value(g, VAL_PER_SEGMENT), TY_U32);
+    b->ticket = ticket_take_tile(g, gen_value(g, VAL_TILES));
+    LET(number, kb_cast(k, b->ticket.tile, TY_U32));
+    b->number = kb_div(k, number, segments);
+    LET(own, kb_sub(k, number, kb_mul(k, b->number, segments)));
+    const kb_val place = kb_cast(k, kb_add(k, kb_mul(k, own, each), b->number), TY_I64);
+    b->first = kb_name(kb_mul(k, place, kb_cast(k, b->count, TY_I64)), "first_state");
+    segment_open(g, &b->segment, kb_cast(k, own, TY_I64));
+    LET(base, kb_mul(k, kb_cast(k, b->number, TY_I64), size));
+    kb_if(k, kb_assume_uniform(kb_lt(k, base, b->segment.length), KB_UNI_BLOCK)) { /* of the ticket, and an argument */
+        tile(b, base);
+    }
+    kb_else { carry_nothing(b); }
+    if (scan_has_totals(g->p)) {
+        kb_if(k, kb_eq(k, kb_add(k, b->number, 1), each)) {
+            store_totals(b);
+        }
+    }
 }
 
 void emit_scan_bins(struct gen *g)
@@ -480,6 +485,13 @@ void emit_scan_bins(struct gen *g)
         b.own.e[f] = kb_advance(k, b.own.e[f], kb_mul(k, kb_warp(k), b.capacity));
     if (scan_bins_staged(g->p))
         slots_new(&b);
+    b.shared = gen_tunable(g, TN_PARTS) == 0;
+    if (b.shared) {
+        kb_if(k, kb_gt(k, gen_value(g, VAL_TILES), 0)) {
+            take_tile(&b);
+        }
+        return;
+    }
     kb_for(k, number, kb_cast(k, kb_block(k), TY_I64), gen_value(g, VAL_SEGMENTS), kb_cast(k, kb_blocks(k), TY_I64)) {
         segment_open(g, &b.segment, number);
         segment(&b);

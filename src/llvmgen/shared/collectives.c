@@ -144,3 +144,37 @@ kb_tup block_gather(struct gen *g, kb_val first, kb_val count, load_state *load,
     return block_reduce(g, own, g->padded ? valid_all() : valid_first(valid),
                         state_shared(g, KB_WARP, "gathered_totals"));
 }
+
+/* ---- lanes with the same key ------------------------------------------------------------------------------------- */
+
+kb_val peers_below(kb *k, kb_val peers)
+{
+    const kb_val own = kb_shl(k, kb_imm(k, TY_U32, 1), kb_cast(k, kb_lane(k), TY_U32));
+    return kb_and(k, peers, kb_sub(k, own, 1));
+}
+
+kb_val peers_above(kb *k, kb_val peers)
+{
+    const kb_val next = kb_shl(k, kb_imm(k, TY_U32, 2), kb_cast(k, kb_lane(k), TY_U32));
+    return kb_and(k, peers, kb_not(k, kb_sub(k, next, 1)));
+}
+
+/* Each lane takes in what the peer before has, and looks at what that one looks at; at most five rounds. */
+kb_tup peers_scan(struct gen *g, kb_val before, kb_tup x)
+{
+    kb *k = g->k;
+    const kb_val lane = kb_lane(k);
+    kb_tvar sum = kb_var_new(k, x, "sum");
+    kb_var next = kb_var_new(k, before, "next");
+    kb_loop(k) {
+        LET(from, kb_get(k, next));
+        LET(more, kb_ge(k, from, 0));
+        kb_break_if(k, kb_not(k, kb_any(k, more)));
+        const kb_val source = kb_select(k, more, from, lane);
+        const kb_tup mine = kb_get(k, sum), other = kb_shfl_idx(k, mine, source);
+        const kb_val further = kb_shfl_idx(k, from, source);
+        kb_set(k, sum, kb_select(k, more, state_combine(g, other, mine), mine));
+        kb_set(k, next, kb_select(k, more, further, from));
+    }
+    return kb_get(k, sum);
+}

@@ -197,6 +197,13 @@ kb_tup block_gather(struct gen *g, kb_val first, kb_val count, load_state *load,
  * (threads_combine.c).  What is no shuffle needs a padded state, hence all threads valid. The whole block arrives. */
 kb_tup threads_combine(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);
 
+/* Of lanes with the same key, u32: those in lanes before this one, and those after it. */
+kb_val peers_below(kb *k, kb_val peers);
+kb_val peers_above(kb *k, kb_val peers);
+/* The whole warp arrives.  What x comes to in order, from the first peer to this lane; `before` is the peer before this
+ * one, i32; -1: there is none. */
+kb_tup peers_scan(struct gen *g, kb_val before, kb_tup x);
+
 /* The back-off: nanoseconds that a thread sleeps when a word of another block is not there yet, and where it polls no
  * more than a number of times.  Not measured against other values. */
 enum { BACKOFF_NANOSECONDS = 20, POLL_NANOSECONDS = 50 };

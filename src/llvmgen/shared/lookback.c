@@ -101,6 +101,50 @@ kb_tup tiles_before(struct gen *g, struct ticket t)
     return kb_shfl_idx(k, kb_get(k, prefix.x), 0);
 }
 
+/* One thread: the states at back, back + step, … before `own`, up to the first that is not there; how many were, i32. */
+static kb_val take_states(struct gen *g, struct ticket t, struct place own, kb_val step, kb_val back,
+                          struct run_var prefix, kb_var found)
+{
+    kb *k = g->k;
+    const int n = tiles_per_lane(g);
+    struct published s[4];
+    kb_val open = kb_true(k), taken = kb_imm(k, TY_I32, 0);
+    for (int i = 0; i < n; i++) {
+        kb_val word[2 * KB_TUP_MAX];
+        struct place p = own;
+        p.at = kb_max(k, kb_sub(k, own.at, kb_add(k, back, kb_mul(k, step, i))), 0);
+        state_load(g, p, word);
+        s[i] = state_of_words(g, t, word);
+    }
+    for (int i = 0; i < n; i++) {
+        LET(here, kb_and(k, open, s[i].there));
+        kb_if(k, here) {
+            run_set(g, prefix, run_join(g, run_of(g, s[i].x, kb_false(k)), run_get(g, prefix)));
+        }
+        const kb_val last = kb_eq(k, s[i].kind, TILE_PREFIX);
+        kb_set(k, found, kb_or(k, kb_get(k, found), kb_and(k, here, last)));
+        open = kb_and(k, here, kb_not(k, last));
+        taken = kb_select(k, here, kb_imm(k, TY_I32, i + 1), taken);
+    }
+    return taken;
+}
+
+kb_tup states_before(struct gen *g, struct ticket t, struct place own, kb_val step)
+{
+    kb *k = g->k;
+    kb_var back = kb_var_new(k, step, "back"), found = kb_var_new(k, kb_false(k), "found");
+    struct run_var prefix = run_var_new(g, run_none(g));
+    kb_loop(k) {
+        LET(taken, take_states(g, t, own, step, kb_get(k, back), prefix, found));
+        kb_break_if(k, kb_get(k, found));
+        kb_set(k, back, kb_add(k, kb_get(k, back), kb_mul(k, step, kb_cast(k, taken, TY_I64))));
+        kb_if(k, kb_eq(k, taken, 0)) {
+            kb_backoff(k, BACKOFF_NANOSECONDS);
+        }
+    }
+    return kb_get(k, prefix.x);
+}
+
 struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alone)
 {
     kb *k = g->k;

@@ -15,4 +15,8 @@ struct run lookback(struct gen *g, struct ticket t, struct run total, kb_val alo
  * same on every run. */
 kb_tup tiles_before(struct gen *g, struct ticket t);
 
+/* One thread, whose tile has published its total at `own`: the combination of the tiles before it, whose words lie `step`
+ * (i64) apart, as above.  There is one, and the first of them publishes a prefix. */
+kb_tup states_before(struct gen *g, struct ticket t, struct place own, kb_val step);
+
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bins.c - planning of reductions by computed indices.
  *
- *   reduce.bins_shared  every block has tables in shared memory, which it adds to one in global memory at its end; for
- *                       as many bins as `bins` says.  The table in global memory is control memory of a constant size:
- *                       it is zero between launches, as the kernel that writes the outputs leaves it
- *   reduce.bins_private the same with a table for every thread: see bins_private.c
- *   reduce.bins_global  one table in global memory, for any number of bins.  It lies in scratch memory, and a kernel
- *                       clears it first: beside what such a table costs, that kernel is cheap
+ *   shared   every block has tables in shared memory, which it adds to one in global memory at its end; for as many
+ *            bins as `bins` says.  The table in global memory is control memory of a constant size: it is zero between
+ *            launches, as the kernel that writes the outputs leaves it
+ *   private  the same with a table for every thread (`lanes` is 1): see bins_private.c
+ *   rows     a block takes rows one after the other, each with tables of its own (`parts` is 1), and writes the outputs
+ *   global   one table in global memory, for any number of bins (`bins` is 0).  It lies in scratch memory, and a kernel
+ *            clears it first: beside what such a table costs, that kernel is cheap
  */
 #include "bins.h"
 
@@ -65,29 +66,30 @@ static int shared_bytes(const struct problem *p) { return bins_counters(p) ? COU
 
 int bins_tables(const struct plan_case *c)
 {
-    if (!(c->strategy->tunables & WITH_LANES))
-        return c->tunable[TN_THREADS];
     return c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / c->tunable[TN_LANES] : 1;
+}
+
+bool bins_private(const struct plan_case *c) { return c->tunable[TN_LANES] == 1; }
+
+bool bins_of_rows(const struct plan_case *c) { return c->tunable[TN_PARTS] == 1; }
+
+static bool of_columns(const struct plan_case *c, const struct problem *p)
+{
+    return bins_private(c) && bins_columns(p);
 }
 
 int bins_capacity(const struct plan_case *c, const struct problem *p)
 {
-    const bool columns = !(c->strategy->tunables & WITH_LANES) && bins_columns(p);
-    return c->tunable[TN_BINS] * (columns ? c->tunable[TN_THREADS] : 1);
+    return c->tunable[TN_BINS] * (of_columns(c, p) ? c->tunable[TN_THREADS] : 1);
 }
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-bool reduce_bins_shared_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool reduce_bins_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
     *why = "it reduces by indices; this problem has no `by`";
     return p->nby > 0;
-}
-
-bool reduce_bins_global_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
-{
-    return reduce_bins_shared_fits(p, d, a, why);
 }
 
 /* A few elements of a thread at once: each has its own code. */
@@ -102,9 +104,28 @@ static void choose_items(struct plan_case *c)
 struct shape {
     const char *name, *variant;
     int lanes, bins;
-    int64_t most; /* bins that there may be */
+    int64_t most; /* bins that there may be: of a row, if rows have tables of their own */
+    bool rows;
     struct formula guard;
 };
+
+/* Combinations of the kept dimensions. */
+static struct formula kept_rows(const struct problem *p)
+{
+    struct formula rows = f_const(1);
+    for (int d = 0; d < p->rank; d++)
+        rows = p->space[d].reduced ? rows : f_mul(rows, access_extent(p, &p->space[d].extent));
+    return rows;
+}
+
+/* Bins of a row. */
+static struct formula row_bins(const struct problem *p)
+{
+    struct formula bins = f_const(1);
+    for (int d = 0; d < p->nby; d++)
+        bins = f_mul(bins, access_extent(p, &p->bin[d]));
+    return bins;
+}
 
 /* Loads of vectors, and loads of elements for arrays that share no boundary. */
 static void add_cases(struct planner *pl, const struct strategy *row, const struct shape *s)
@@ -119,23 +140,36 @@ static void add_cases(struct planner *pl, const struct strategy *row, const stru
             plan_set(c, TN_VECTOR, 1, NULL);
         plan_set(c, TN_LANES, s->lanes, NULL);
         plan_set(c, TN_BINS, s->bins, NULL);
+        plan_set(c, TN_PARTS, s->rows, NULL);
         choose_items(c);
         reduce_usual(pl, c);
         c->aligned = !i && c->tunable[TN_VECTOR] > 1;
         if (c->tunable[TN_BINS] && c->tunable[TN_BINS] < s->most)
-            c->code.guard = f_and(s->guard, f_le(segments_count(p), c->tunable[TN_BINS]));
-        if (i || !c->aligned || !access_aligned_guard(p, c->tunable[TN_VECTOR], false, &aligned))
+            c->code.guard = f_and(s->guard, f_le(s->rows ? row_bins(p) : segments_count(p), c->tunable[TN_BINS]));
+        if (i || !c->aligned)
+            return;
+        if (s->rows) /* each begins with a vector */
+            c->code.guard = f_and(c->code.guard, f_eq(f_mod(segments_length(p), c->tunable[TN_VECTOR]), 0));
+        if (!access_aligned_guard(p, c->tunable[TN_VECTOR], s->rows, &aligned) && !s->rows)
             return;
         c->code.guard = f_and(c->code.guard, aligned);
     }
 }
 
-void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
+/* What is known about the number of bins of a row. */
+static void row_bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
 {
     const struct problem *p = pl->plan->problem;
     *lo = *hi = 1;
     for (int d = 0; d < p->nby; d++)
         plan_range_times(pl, &p->bin[d], lo, hi);
+}
+
+/* The same of all bins; checks that their number fits. */
+static void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
+{
+    const struct problem *p = pl->plan->problem;
+    row_bins_range(pl, lo, hi);
     for (int d = 0; d < p->rank; d++)
         if (!p->space[d].reduced)
             plan_range_times(pl, &p->space[d].extent, lo, hi);
@@ -145,7 +179,7 @@ void bins_range(struct planner *pl, int64_t *lo, int64_t *hi)
 
 /* Tables of more bins than there are elements are not worth clearing.  Where elements may as well meet in the outputs,
  * each bin must spare several of them that (by the model, not measured). */
-struct formula bins_worthwhile(const struct problem *p)
+static struct formula worthwhile(const struct problem *p)
 {
     enum { SPARED = 16 };
     const struct formula count = access_count(p);
@@ -153,7 +187,7 @@ struct formula bins_worthwhile(const struct problem *p)
 }
 
 /* A table per warp for few bins, a table per block for more, and one of all that a block can have. */
-void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
+static void plan_shared(struct planner *pl, const struct strategy *row, struct formula guard)
 {
     const struct problem *p = pl->plan->problem;
     const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED;
@@ -163,28 +197,63 @@ void reduce_bins_shared_plan(struct planner *pl, const struct strategy *row)
     } rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW },
                   { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most },
                   { "most", "most", THREADS_MOST, 0, most } };
-    struct formula guard = bins_worthwhile(p);
     int64_t lo, hi;
     bins_range(pl, &lo, &hi);
-    if (plan_pinned(pl))
-        guard = (struct formula){ 0 };
     for (int i = 0; i < 3; i++) {
         const struct room *of = &rooms[i];
         const int lanes = plan_setting(pl, TN_LANES, of->lanes), threads = plan_setting(pl, TN_THREADS, of->threads);
         const int room = of->bytes / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
         const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
         if (lo <= bins)
-            add_cases(pl, row, &(struct shape){ of->name, of->variant, lanes, (int)bins, hi, guard });
+            add_cases(pl, row, &(struct shape){ of->name, of->variant, lanes, (int)bins, hi, false, guard });
         if (hi <= bins || plan_overrides(pl, TN_BINS))
             return;
     }
 }
 
-void reduce_bins_global_plan(struct planner *pl, const struct strategy *row)
+static bool rows_fit(const struct problem *p) { return !bins_placed(p) && segments_kept(p) && segments_trailing(p); }
+
+/* Rows with tables of their own, a table for each block.  Some multiprocessors may have no row (by the model, not
+ * measured). */
+static void plan_rows(struct planner *pl, const struct strategy *row, struct formula guard)
 {
+    enum { ROWS = 8 }; /* at least a row for so many multiprocessors */
+    const struct problem *p = pl->plan->problem;
+    const int lanes = plan_setting(pl, TN_LANES, 0), threads = plan_setting(pl, TN_THREADS, THREADS);
+    const int room = SHARED_USUAL / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
     int64_t lo, hi;
-    bins_range(pl, &lo, &hi);
-    add_cases(pl, row, &(struct shape){ .name = "global", .variant = "" });
+    row_bins_range(pl, &lo, &hi);
+    const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
+    guard = plan_pinned(pl) ? (struct formula){ 0 } : f_and(guard, f_ge(f_mul(kept_rows(p), ROWS), f_sms()));
+    if (bins_counters(p))
+        guard = f_and(guard, f_le(segments_length(p), UINT32_MAX));
+    if (lo <= bins || plan_pinned(pl))
+        add_cases(pl, row, &(struct shape){ "rows", "", lanes, (int)bins, hi, true, guard });
+}
+
+/* Tables of threads, of blocks, and the one in global memory take more bins each than the ones before; the user's
+ * `lanes` and `bins` choose among them. */
+void reduce_bins_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const int lanes = plan_setting(pl, TN_LANES, -1), bins = plan_setting(pl, TN_BINS, -1);
+    const bool chosen = lanes >= 0 || bins >= 0, placed = bins_placed(p);
+    const int parts = plan_setting(pl, TN_PARTS, -1);
+    const bool always = chosen || (placed && plan_pinned(pl));
+    const struct formula guard = always ? (struct formula){ 0 } : worthwhile(p);
+    const char *why;
+    if (parts == 1) {
+        plan_rows(pl, row, guard);
+        return;
+    }
+    if (chosen ? lanes == 1 && bins : bins_private_takes(p, &why))
+        bins_private_plan(pl, row, guard);
+    if (lanes != 1 && bins)
+        plan_shared(pl, row, guard);
+    if (rows_fit(p) && parts < 0 && !plan_pinned(pl))
+        plan_rows(pl, row, guard);
+    if (!placed && (!chosen || !bins))
+        add_cases(pl, row, &(struct shape){ .name = "global", .variant = "" });
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -208,13 +277,64 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, b
     return f_max(tables && bins_counters(p) ? f_cdiv(count, INT64_C(1) << 31) : f_const(1), blocks);
 }
 
-bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, bool shared)
+/* Do the tables fit shared memory? */
+static bool check_tables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
+    const int lanes = c->tunable[TN_LANES], each = bins_private(c) ? bins_bytes(p) : shared_bytes(p);
+    const int64_t bytes = (int64_t)c->tunable[TN_BINS] * each * bins_tables(c);
+    const char *why;
+    if (c->tunable[TN_PARTS] > 1)
+        return reduce_contradiction(pl, c, WITH_PARTS,
+                                    "a row has one block, or with parts: 0 all rows share all blocks");
+    if (lanes & (lanes - 1))
+        return reduce_contradiction(pl, c, WITH_LANES, "the lanes that share a table are a power of two");
+    if (bins_of_rows(c) && !rows_fit(p))
+        return reduce_contradiction(pl, c, WITH_PARTS,
+                                    "rows have tables of their own where rows are kept, and results are written once");
+    if (bins_of_rows(c) && bins_private(c))
+        return reduce_contradiction(pl, c, WITH_PARTS | WITH_LANES, "tables of threads are of all rows");
+    if (bins_private(c) && !bins_private_takes(p, &why))
+        return reduce_contradiction(pl, c, WITH_LANES, why);
+    if (of_columns(c, p) && c->tunable[TN_VECTOR] > 1)
+        return reduce_contradiction(pl, c, WITH_LANES | WITH_VECTOR, "the elements of a column are taken one by one");
+    if (bytes > pl->plan->device.shared_per_block - BINS_SHARED_RESERVED)
+        return reduce_contradiction(
+            pl, c, WITH_THREADS | WITH_LANES | WITH_BINS,
+            arena_printf(&pl->s->arena, "%d tables of %d bins take %lld bytes of shared memory; a block of %s has %d",
+                         bins_tables(c), c->tunable[TN_BINS], (long long)bytes, pl->plan->device.arch,
+                         pl->plan->device.shared_per_block));
+    return true;
+}
+
+static bool check_one_table(struct planner *pl, const struct plan_case *c)
+{
+    if (bins_of_rows(c))
+        return reduce_contradiction(pl, c, WITH_PARTS | WITH_BINS, "rows have no tables of their own in global memory");
+    if (c->tunable[TN_LANES])
+        return reduce_contradiction(pl, c, WITH_LANES | WITH_BINS, "no lanes share the table in global memory");
+    if (bins_placed(pl->plan->problem))
+        return reduce_contradiction(pl, c, WITH_BINS, "where elements meet in the outputs, blocks have tables");
+    return true;
+}
+
+bool reduce_bins_build(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool shared = c->tunable[TN_BINS] > 0; /* elements come to tables in shared memory first */
+    if (!(shared ? check_tables : check_one_table)(pl, c))
+        return false;
     struct prog_kernel *add = reduce_kernel(pl, c, "");
-    if (!(c->strategy->tunables & WITH_LANES) && shared && bins_columns(p)) {
+    if (of_columns(c, p)) {
         plan_value_arg(add, VAL_COLUMNS, TY_I32, segments_inner(p));
         plan_value_arg(add, VAL_ROWS, TY_I64, f_mul(segments_length(p), f_ge(segments_inner(p), 1)));
+    }
+    if (bins_of_rows(c)) {
+        plan_value_arg(add, VAL_BINS, TY_I64, row_bins(p));
+        plan_value_arg(add, VAL_ROWS, TY_I64, kept_rows(p));
+        plan_value_arg(add, VAL_LENGTH, TY_I64, segments_length(p));
+        plan_launch(pl, c, BINS_ADD, f_max(1, f_min(kept_rows(p), f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]))));
+        return reduce_check_tunables(pl, c);
     }
     if (bins_placed(p)) {
         plan_value_arg(add, VAL_BINS, TY_I64, segments_count(p));
@@ -226,33 +346,11 @@ bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, b
         table_kernel(pl, c, "clear");
     for (int i = 0; i < c->code.nkernels; i++)
         plan_value_arg(&c->code.kernel[i], VAL_BINS, TY_I64, segments_count(p));
-    plan_buffer_arg(pl, c, 0, BUF_TABLE, shared ? REGION_CONTROL : REGION_SCRATCH, table);
+    const struct formula bins = shared ? f_const(bins_capacity(c, p)) : segments_count(p);
+    plan_buffer_arg(pl, c, 0, BUF_TABLE, shared ? REGION_CONTROL : REGION_SCRATCH, f_mul(bins, bins_bytes(p)));
     if (!shared)
         plan_launch(pl, c, BINS_CLEAR, over);
     plan_launch(pl, c, BINS_ADD, grid(p, c, shared));
     plan_launch(pl, c, BINS_FINISH, over);
     return reduce_check_tunables(pl, c);
-}
-
-bool reduce_bins_global_build(struct planner *pl, struct plan_case *c)
-{
-    const struct problem *p = pl->plan->problem;
-    return bins_build(pl, c, f_mul(segments_count(p), bins_bytes(p)), false);
-}
-
-bool reduce_bins_shared_build(struct planner *pl, struct plan_case *c)
-{
-    const struct problem *p = pl->plan->problem;
-    const unsigned shape = WITH_THREADS | WITH_LANES | WITH_BINS;
-    const int lanes = c->tunable[TN_LANES];
-    const int64_t table = (int64_t)c->tunable[TN_BINS] * shared_bytes(p);
-    if (lanes & (lanes - 1))
-        return reduce_contradiction(pl, c, WITH_LANES, "the lanes that share a table are a power of two");
-    if (table * bins_tables(c) > pl->plan->device.shared_per_block - BINS_SHARED_RESERVED)
-        return reduce_contradiction(
-            pl, c, shape,
-            arena_printf(&pl->s->arena, "%d tables of %d bins take %lld bytes of shared memory; a block of %s has %d",
-                         bins_tables(c), c->tunable[TN_BINS], (long long)(table * bins_tables(c)),
-                         pl->plan->device.arch, pl->plan->device.shared_per_block));
-    return bins_build(pl, c, f_const((int64_t)c->tunable[TN_BINS] * bins_bytes(p)), true);
 }

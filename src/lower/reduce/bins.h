@@ -7,6 +7,7 @@
 #include "lower/access.h"
 
 struct planner;
+struct strategy;
 
 /* The kernels of a case, by number: elements into the table; the outputs from the table; where the table lies in scratch
  * memory, zeros into the table, which is launched first. */
@@ -21,20 +22,21 @@ bool bins_count(const struct problem *p);
 bool bins_counters(const struct problem *p);
 /* Do blocks combine their tables with the outputs, at computed places (problem.binned)? */
 static inline bool bins_placed(const struct problem *p) { return p->nby && p->output[0].combine; }
-/* How many tables a block has in shared memory. */
+/* How many tables a block has in shared memory; is each that of a thread alone? */
 int bins_tables(const struct plan_case *c);
+bool bins_private(const struct plan_case *c);
 /* Of tables of threads: is each that of one column, the dimensions that are kept after those that are reduced? */
 bool bins_columns(const struct problem *p);
+/* Has each row tables of its own, in the block that takes it?  Then `bins` are those of a row, and the block writes the
+ * outputs. */
+bool bins_of_rows(const struct plan_case *c);
 /* Bins that the table in global memory of a case with tables in shared memory has room for. */
 int bins_capacity(const struct plan_case *c, const struct problem *p);
 
 /* ---- what the planning of the strategies shares (bins.c) --------------------------------------------------------- */
 enum { BINS_SHARED_RESERVED = 1024 /* bytes of shared memory that are left over */ };
-/* What is known about the number of bins, of the dimensions of `by` and the kept ones; checks that it fits. */
-void bins_range(struct planner *pl, int64_t *lo, int64_t *hi);
-/* Are there so many elements that tables in shared memory pay? */
-struct formula bins_worthwhile(const struct problem *p);
-/* Kernels, the table and steps of a case; `shared`: elements come to tables in shared memory first. */
-bool bins_build(struct planner *pl, struct plan_case *c, struct formula table, bool shared);
+/* Cases with a table for every thread, where guard holds; does the problem allow them? */
+void bins_private_plan(struct planner *pl, const struct strategy *row, struct formula guard);
+bool bins_private_takes(const struct problem *p, const char **why);
 
 #endif

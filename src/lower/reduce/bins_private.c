@@ -17,16 +17,10 @@
 
 bool bins_columns(const struct problem *p) { return segments_kept(p); }
 
-bool reduce_bins_private_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
+bool bins_private_takes(const struct problem *p, const char **why)
 {
-    (void)d, (void)a;
-    const struct misfit m[] = {
-        { !p->nby, "it reduces by indices; this problem has no `by`" },
-        { p->nby && segments_kept(p) && !(segments_adjacent(p) && p->space[0].reduced),
-          "a thread stays in one column; this problem keeps dimensions before those that it reduces" },
-        { 0 }
-    };
-    return plan_takes(why, m);
+    *why = "a thread stays in one column; this problem keeps dimensions before those that it reduces";
+    return !segments_kept(p) || (segments_adjacent(p) && p->space[0].reduced);
 }
 
 /* What a block has: threads as tuning.def says of the variant, and bytes of each one's table at most; 0: all that there
@@ -37,8 +31,8 @@ struct room {
 };
 
 static const struct room of_elements[] = { { "own", "", 512, 64 },
-                                           { "own_more", "more", 256, 256 },
-                                           { "own_most", "most", 224, 0 } };
+                                           { "own_more", "own more", 256, 256 },
+                                           { "own_most", "own most", 224, 0 } };
 static const struct room of_columns[] = { { "columns", "columns", 512, 64 },
                                           { "columns_more", "more columns", 256, 256 },
                                           { "columns_most", "most columns", 448, 0 } };
@@ -74,6 +68,7 @@ static void add_columns(struct planner *pl, const struct strategy *row, const st
     struct plan_case *c = plan_case_add(pl, row, of->name, guard);
     plan_case_variant(pl, c, of->variant);
     plan_set(c, TN_VECTOR, 1, NULL);
+    plan_set(c, TN_LANES, 1, NULL);
     plan_set(c, TN_BINS, bins, NULL);
     plan_set_pdl(pl, c);
     c->code.guard = f_and(guard, f_le(segments_inner(pl->plan->problem), c->tunable[TN_THREADS]));
@@ -92,6 +87,7 @@ static void add_elements(struct planner *pl, const struct strategy *row, const s
         plan_case_variant(pl, c, of->variant);
         if (i)
             plan_set(c, TN_VECTOR, 1, NULL);
+        plan_set(c, TN_LANES, 1, NULL);
         plan_set(c, TN_BINS, bins, NULL);
         while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
                c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > AT_ONCE)
@@ -107,16 +103,14 @@ static void add_elements(struct planner *pl, const struct strategy *row, const s
 /* Counts meet in shared memory at no cost, so they need no tables of threads unless columns are kept: there a number of
  * a column's thread is cheaper than an index that is made by division.  Bins of a word meet there nearly at the rate of
  * memory where they are more than a few (docs/design/reduce-bins.md). */
-void reduce_bins_private_plan(struct planner *pl, const struct strategy *row)
+void bins_private_plan(struct planner *pl, const struct strategy *row, struct formula guard)
 {
     const struct problem *p = pl->plan->problem;
-    const bool columns = bins_columns(p);
-    const int rooms = columns || plan_pinned(pl) || bins_bytes(p) > WORD ? ROOMS : 1;
-    struct formula guard = plan_pinned(pl) ? (struct formula){ 0 } : bins_worthwhile(p);
+    const bool columns = bins_columns(p), all = columns || plan_overrides(pl, TN_LANES);
+    const int rooms = all || bins_bytes(p) > WORD ? ROOMS : 1;
     int64_t lo, hi;
-    if (!plan_pinned(pl) && !columns && bins_count(p))
+    if (!all && bins_count(p))
         return;
-    bins_range(pl, &lo, &hi);
     const struct formula indices = index_range(pl, &lo, &hi);
     for (int i = 0; i < rooms; i++) {
         const struct room *of = columns ? &of_columns[i] : &of_elements[i];
@@ -129,21 +123,4 @@ void reduce_bins_private_plan(struct planner *pl, const struct strategy *row)
         if (hi <= bins || plan_overrides(pl, TN_BINS))
             return;
     }
-}
-
-/* ---- kernels ----------------------------------------------------------------------------------------------------- */
-
-bool reduce_bins_private_build(struct planner *pl, struct plan_case *c)
-{
-    const struct problem *p = pl->plan->problem;
-    const int64_t bytes = (int64_t)c->tunable[TN_BINS] * c->tunable[TN_THREADS] * bins_bytes(p);
-    if (bytes > pl->plan->device.shared_per_block - BINS_SHARED_RESERVED)
-        return reduce_contradiction(
-            pl, c, WITH_THREADS | WITH_BINS,
-            arena_printf(&pl->s->arena, "tables of %d bins take %lld bytes of shared memory; a block of %s has %d",
-                         c->tunable[TN_BINS], (long long)bytes, pl->plan->device.arch,
-                         pl->plan->device.shared_per_block));
-    if (bins_columns(p) && c->tunable[TN_VECTOR] > 1)
-        return reduce_contradiction(pl, c, WITH_VECTOR, "the elements of a column are taken one by one");
-    return bins_build(pl, c, f_const((int64_t)bins_capacity(c, p) * bins_bytes(p)), true);
 }

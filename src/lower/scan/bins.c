@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bins.c - planning of scans by a computed index.
  *
- * A block takes a segment, tile by tile.  Every warp has a table with a state per bin in shared memory, and the block has
- * one more, so the bins that a case takes follow from its warps and what a block has.  A single segment has one block.
+ * A block takes a segment, tile by tile; where there are fewer segments than multiprocessors, it takes one tile, and finds
+ * what each bin had before by look-back.  Every warp has a table with a state per bin in shared memory, and the block has
+ * one more, so the bins that a case takes follow from its warps and what a block has.
  */
 #include "lower/lower_impl.h"
 #include "lower/reduce/bins.h"
@@ -39,6 +40,33 @@ int scan_bins_staged(const struct problem *p)
     return placed ? bytes : 0;
 }
 
+static void find_position(const struct expr *e, void *user)
+{
+    const struct {
+        const struct problem *p;
+        bool *found;
+    } *s = user;
+    const bool input = e->kind == EX_INPUT && (!access_input_direct(s->p, e->which) || e->noffsets);
+    *s->found |= input || (e->kind == EX_INDEX && s->p->space[e->which].reduced);
+}
+
+bool scan_bins_positions(const struct problem *p)
+{
+    bool found = false;
+    struct {
+        const struct problem *p;
+        bool *found;
+    } s = { p, &found };
+    problem_walk(p, p->key, find_position, &s);
+    for (int o = 0; o < p->noutputs; o++) {
+        for (int f = 0; f < p->output[o].array.nfields; f++)
+            problem_walk(p, p->output[o].value[f], find_position, &s);
+        for (int d = 0; d < p->output[o].array.rank && p->output[o].index[d]; d++)
+            problem_walk(p, p->output[o].index[d], find_position, &s);
+    }
+    return found;
+}
+
 /* Of a bin, in all tables of a block. */
 static int64_t bin_bytes(const struct problem *p, int threads)
 {
@@ -54,35 +82,45 @@ static int64_t stage_bytes(const struct problem *p, const struct plan_case *c)
     return (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS] * scan_bins_staged(p);
 }
 
-/* A case of a row of tuning.def; its bins are set later. */
-static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, const char *variant)
+/* How the blocks share the segments: tunable `parts`. */
+enum { SHARED_SEGMENTS, OWN_SEGMENTS };
+
+/* What a case takes, and for how many bytes and bins of shared memory. */
+struct room {
+    const char *name, *variant;
+    int64_t bytes, bins;
+    bool last;
+};
+
+/* Its bins are set later. */
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const struct room *r, int parts)
 {
     const struct problem *p = pl->plan->problem;
+    const char *name = parts == OWN_SEGMENTS ? r->name : arena_printf(&pl->s->arena, "%s_shared", r->name);
     struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
-    plan_case_row(c, tuning_lookup(row->name, variant, pl->plan->device.sm));
+    plan_case_row(c, tuning_lookup(row->name, r->variant, pl->plan->device.sm));
     plan_set(c, TN_VECTOR, 1, NULL);
+    plan_set(c, TN_PARTS, parts, parts == OWN_SEGMENTS ? "a block for each segment" : "few segments");
     plan_set_pdl(pl, c);
     const int words = scan_items_in_words(p) + !scan_bins_staged(p);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * words > HELD_WORDS)
         c->tunable[TN_ITEMS] /= 2;
+    if (parts == SHARED_SEGMENTS && !plan_pinned(pl) && scan_keeps(p))
+        c->code.guard = f_lt(scan_segments(p), f_sms());
     return c;
 }
 
-/* Each takes what bins it has room for, unless all that there may be are fewer.  If none has room for what is asked for,
- * building the last one says why. */
-void scan_bins_plan(struct planner *pl, const struct strategy *row)
+/* Each case takes what bins it has room for, unless all that there may be are fewer.  If none has room for what is asked
+ * for, building the last one says why. */
+static void add_cases(struct planner *pl, const struct strategy *row, int parts)
 {
     const struct problem *p = pl->plan->problem;
-    const struct {
-        const char *name, *variant;
-        int64_t bytes, bins;
-        bool last;
-    } rooms[] = { { "few", "", STATIC, FEW_BINS, plan_overrides(pl, TN_BINS) },
-                  { "many", "many", most_bytes(pl), INT32_MAX, true } };
+    const struct room rooms[] = { { "few", "", STATIC, FEW_BINS, plan_overrides(pl, TN_BINS) },
+                                  { "many", "many", most_bytes(pl), INT32_MAX, true } };
     int64_t lo, hi;
     plan_extent_range(pl, &p->keys, &lo, &hi);
     for (int i = 0, ends = 0; !ends; i++) {
-        struct plan_case *c = add_case(pl, row, rooms[i].name, rooms[i].variant);
+        struct plan_case *c = add_case(pl, row, &rooms[i], parts);
         const int64_t fit = (rooms[i].bytes - stage_bytes(p, c)) / bin_bytes(p, c->tunable[TN_THREADS]);
         const int64_t even = fit > EVEN ? fit / EVEN * EVEN : fit, most = even < rooms[i].bins ? even : rooms[i].bins;
         const int64_t least = lo > 1 ? lo : 1, room = rooms[i].last && most < least ? least : most;
@@ -91,30 +129,64 @@ void scan_bins_plan(struct planner *pl, const struct strategy *row)
         if (c->tunable[TN_BINS] < least && !ends)
             memset(&pl->plan->cases[--pl->plan->ncases], 0, sizeof *c);
         else if (c->tunable[TN_BINS] >= least && c->tunable[TN_BINS] < hi)
-            c->code.guard = f_le(access_extent(p, &p->keys), c->tunable[TN_BINS]);
+            c->code.guard = f_and(c->code.guard, f_le(access_extent(p, &p->keys), c->tunable[TN_BINS]));
     }
+}
+
+void scan_bins_plan(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool asked = plan_overrides(pl, TN_PARTS), determined = state_determinism(p) != DET_ANY;
+    if (asked ? plan_setting(pl, TN_PARTS, 0) != OWN_SEGMENTS : !determined)
+        add_cases(pl, row, SHARED_SEGMENTS);
+    if (asked ? plan_setting(pl, TN_PARTS, 0) == OWN_SEGMENTS : determined || (scan_keeps(p) && !plan_pinned(pl)))
+        add_cases(pl, row, OWN_SEGMENTS);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-bool scan_bins_build(struct planner *pl, struct plan_case *c)
+/* Every segment has a tile, since its totals are written by the last one. */
+static void share_segments(struct planner *pl, struct plan_case *c, struct prog_kernel *k)
 {
     const struct problem *p = pl->plan->problem;
-    const int threads = c->tunable[TN_THREADS];
+    const struct formula per_segment = f_max(f_cdiv(scan_length(p), scan_tile_elements(c)), 1);
+    const struct formula tiles = f_mul(scan_segments(p), per_segment);
+    plan_value_arg(k, VAL_PER_SEGMENT, TY_I32, per_segment);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
+    scan_control_args(pl, c, f_mul(tiles, access_extent(p, &p->keys)));
+    plan_launch(pl, c, 0, f_max(tiles, 1));
+}
+
+static bool check(struct planner *pl, const struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const int threads = c->tunable[TN_THREADS], parts = c->tunable[TN_PARTS];
     const int64_t bytes = c->tunable[TN_BINS] * bin_bytes(p, threads) + stage_bytes(p, c);
-    scan_kernel(pl, c, "");
-    plan_launch(pl, c, 0, f_max(f_min(scan_segments(p), GRID_MAX), 1));
     int64_t least, most;
     plan_extent_range(pl, &p->keys, &least, &most);
-    const struct misfit m[] = { { threads % WARP, "threads must be a multiple of 32" },
-                                { c->tunable[TN_BINS] < least, "the tables have fewer bins than there are" },
-                                { c->tunable[TN_VECTOR] != 1, "the lanes of a warp take elements side by side" },
-                                { c->tunable[TN_ITEMS] > ITEMS_MAX, "a thread holds at most 64 elements" },
-                                { bytes > most_bytes(pl),
-                                  arena_printf(&pl->s->arena,
-                                               "%d bins take %lld bytes of shared memory; a block of %s has %d",
-                                               c->tunable[TN_BINS], (long long)bytes, pl->plan->device.arch,
-                                               pl->plan->device.shared_per_block) },
-                                { 0 } };
+    const struct misfit m[] = {
+        { threads % WARP, "threads must be a multiple of 32" },
+        { c->tunable[TN_BINS] < (least > 1 ? least : 1), "the tables have fewer bins than there are" },
+        { c->tunable[TN_VECTOR] != 1, "the lanes of a warp take elements side by side" },
+        { c->tunable[TN_ITEMS] > ITEMS_MAX, "a thread holds at most 64 elements" },
+        { parts > OWN_SEGMENTS, "a segment has one block, or parts: 0, blocks for all of its tiles" },
+        { parts == SHARED_SEGMENTS && state_determinism(p) != DET_ANY,
+          "with parts: 0, how prefixes are combined depends on timing; the problem asks for determinism" },
+        { bytes > most_bytes(pl),
+          arena_printf(&pl->s->arena, "%d bins take %lld bytes of shared memory; a block of %s has %d",
+                       c->tunable[TN_BINS], (long long)bytes, pl->plan->device.arch,
+                       pl->plan->device.shared_per_block) },
+        { 0 }
+    };
     return scan_consistent(pl, c, m);
+}
+
+bool scan_bins_build(struct planner *pl, struct plan_case *c)
+{
+    struct prog_kernel *k = scan_kernel(pl, c, "");
+    if (c->tunable[TN_PARTS] == OWN_SEGMENTS)
+        plan_launch(pl, c, 0, f_max(f_min(scan_segments(pl->plan->problem), GRID_MAX), 1));
+    else
+        share_segments(pl, c, k);
+    return check(pl, c);
 }

@@ -58,6 +58,8 @@ int scan_kept_bytes(const struct problem *p); /* then: per position, of all outp
 /* Scans by index: bytes per element of what a tile stages to finish its elements bin after bin, where all of them go to
  * computed places; 0: it does not. */
 int scan_bins_staged(const struct problem *p);
+/* Does what an element writes, or its index, depend on where it is in its segment? */
+bool scan_bins_positions(const struct problem *p);
 /* Do all scans count the elements of outputs with conditions? */
 bool scan_counts(const struct problem *p);
 /* Elements per thread by Clausen's model of the sequentiality degree, from what the device has for each of the threads

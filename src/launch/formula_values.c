@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tape.c - what formulas gave in an earlier launch.
+/* formula_values.c - what formulas gave in an earlier launch.
  *
  * Formulas depend on sizes, integer params, the low bits of addresses, and the device.  A launch evaluates the same ones
  * in the same order whenever these are the same, so their values are kept in this order, and read back by the next such
@@ -14,17 +14,17 @@
 
 enum { ADDRESS_BITS = 4 }; /* of an address: those that formulas read */
 
-static bool take(struct tape_kept *kept) { return !atomic_exchange_explicit(&kept->taken, true, memory_order_acquire); }
+static bool take(struct values_kept *kept) { return !atomic_exchange_explicit(&kept->taken, true, memory_order_acquire); }
 
-static void give_back(struct tape_kept *kept) { atomic_store_explicit(&kept->taken, false, memory_order_release); }
+static void give_back(struct values_kept *kept) { atomic_store_explicit(&kept->taken, false, memory_order_release); }
 
 /* False: there are too many words. */
-static bool fill_key(struct tape *t, const struct program *p, const struct formula_env *env)
+static bool fill_key(struct launch_values *t, const struct program *p, const struct formula_env *env)
 {
     const int pointers = p->ninputs + p->noutputs, each = 64 / ADDRESS_BITS;
     int n = p->nsizes;
 
-    if (n + p->nparams + (pointers + each - 1) / each > TAPE_KEY_MAX)
+    if (n + p->nparams + (pointers + each - 1) / each > VALUES_KEY_MAX)
         return false;
     if (n)
         memcpy(t->key, env->size, (size_t)n * sizeof *t->key);
@@ -41,38 +41,38 @@ static bool fill_key(struct tape *t, const struct program *p, const struct formu
     return true;
 }
 
-void tape_open(struct tape *t, struct tape_kept *kept, const struct program *p, const struct formula_env *env)
+void values_open(struct launch_values *t, struct values_kept *kept, const struct program *p, const struct formula_env *env)
 {
-    const struct tape *there = &kept->tape;
+    const struct launch_values *there = &kept->values;
 
     t->kept = fill_key(t, p, env) ? kept : NULL;
     t->at = 0;
-    t->plays = false;
+    t->known = false;
     if (t->kept == NULL || !take(kept))
         return;
-    t->plays = there->nkey == t->nkey && memcmp(there->key, t->key, (size_t)t->nkey * sizeof *t->key) == 0;
-    if (t->plays)
+    t->known = there->nkey == t->nkey && memcmp(there->key, t->key, (size_t)t->nkey * sizeof *t->key) == 0;
+    if (t->known)
         memcpy(t->value, there->value, (size_t)there->at * sizeof *t->value);
     give_back(kept);
 }
 
-int64_t tape_formula(struct tape *t, const struct formula *f, const struct formula_env *env)
+int64_t values_formula(struct launch_values *t, const struct formula *f, const struct formula_env *env)
 {
-    return t->plays ? t->value[t->at++] : tape_put(t, formula_eval(f, env));
+    return t->known ? t->value[t->at++] : values_put(t, formula_eval(f, env));
 }
 
-int64_t tape_put(struct tape *t, int64_t value)
+int64_t values_put(struct launch_values *t, int64_t value)
 {
-    if (t->at < TAPE_VALUES_MAX)
+    if (t->at < VALUES_MAX)
         t->value[t->at] = value;
     t->at++;
     return value;
 }
 
-void tape_keep(const struct tape *t)
+void values_keep(const struct launch_values *t)
 {
-    if (t->kept == NULL || t->plays || t->at > TAPE_VALUES_MAX || !take(t->kept))
+    if (t->kept == NULL || t->known || t->at > VALUES_MAX || !take(t->kept))
         return;
-    t->kept->tape = *t;
+    t->kept->values = *t;
     give_back(t->kept);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kept.c - graphs of stages: kept for a stream, and started again by later launches, with one call for all stages.
+/* kept_graphs.c - graphs of stages: kept for a stream, and started again by later launches, with one call for all stages.
  *
  * All arguments of a launch together are the key of a graph.  A loop that ends on a condition becomes a graph at once.
  * Launches of a fixed number of steps are walked (stages.c) until the same arguments come for the third time.  While the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control.c - the memory that a loaded program keeps for each stream it is launched on.
+/* stream_memory.c - the memory that a loaded program keeps for each stream it is launched on.
  *
  * Launches on one stream follow each other, so they can share one control region; launches on different streams may
  * overlap, so they cannot.
