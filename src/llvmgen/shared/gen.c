@@ -67,7 +67,6 @@ void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_
     *g = (struct gen){ .k = k, .c = c, .p = strategy_problem(c->strategy, plan->problem), .kernel = kernel };
     g->nfields = state_fields(g->p, g->field);
     g->padded = state_pad(g->p);
-    g->padded_behind = state_pad_behind(g->p);
     kb_kernel_begin(k, kernel->name, kernel->threads, kernel->cluster,
                     results_kernel(c, kernel) || initials_kernel(c, kernel) ? 0 : c->tunable[TN_MIN_BLOCKS],
                     kernel->nargs);
