@@ -120,12 +120,14 @@ static const struct prog_param *params(struct derive *d)
     return to;
 }
 
-/* Elements that only others' neighbours are contribute the identity. */
+/* Elements that only others' neighbours are contribute the pad, as the identity may win against NaN; and the identity where
+ * a state of such elements alone is shown. */
 static void mask(struct derive *d, struct problem *p)
 {
     const struct expr like = { .type = TY_I64, .at = d->from->at };
     const struct expr *at = derive_expr(d, derive_node(d, &like, EX_INDEX, d->sp->axis));
     const struct expr *edge[2];
+    const bool shown = p->exclusive || p->nby > 0;
     for (int i = 0; i < 2; i++) {
         struct expr *e = derive_node(d, &like, EX_BINARY, 0);
         e->type = TY_BOOL;
@@ -146,7 +148,7 @@ static void mask(struct derive *d, struct problem *p)
             e->nargs = 3;
             e->arg[0] = own;
             e->arg[1] = red->map[f];
-            e->arg[2] = red->op->identity[f];
+            e->arg[2] = red->op->pad[f] && !shown ? red->op->pad[f] : red->op->identity[f];
             red->map[f] = e;
         }
     }

@@ -362,10 +362,12 @@ static bool every(const struct problem *p, bool (*holds)(const struct op *op))
 
 static bool op_commutes(const struct op *op) { return op->commutative; }
 static bool op_exact(const struct op *op) { return op->exact; }
-static bool op_pad(const struct op *op) { return op->pad[0] != NULL || (op->builtin && op->identity[0] != NULL); }
+static bool op_pad(const struct op *op) { return op->pad[0] != NULL; }
+static bool op_pad_end(const struct op *op) { return op_pad(op) || (op->builtin && op->identity[0] != NULL); }
 
 bool state_commutative(const struct problem *p) { return every(p, op_commutes); }
 bool state_pad(const struct problem *p) { return every(p, op_pad); }
+bool state_pad_end(const struct problem *p) { return every(p, op_pad_end); }
 enum determinism state_determinism(const struct problem *p) { return every(p, op_exact) ? DET_ANY : p->determinism; }
 
 bool reduction_sums_bytes(const struct problem *p, const struct reduction *r)

@@ -69,7 +69,8 @@ int state_words(const struct problem *p, int *offset);
 /* The same of n fields of these types. */
 int fields_words(const enum ty *type, int n, int *offset);
 bool state_commutative(const struct problem *p);
-bool state_pad(const struct problem *p);                     /* every operator has a padding element */
+bool state_pad(const struct problem *p);     /* every operator has a padding element */
+bool state_pad_end(const struct problem *p); /* … one that is neutral on the right of others at least */
 enum determinism state_determinism(const struct problem *p); /* DET_ANY when every operator is exact */
 
 /* Is it the sum of integers that are single bytes of a direct input, as they are or converted to the state's type? */

@@ -79,6 +79,14 @@ void fold_push(struct ref_fold *f, const struct tuple *x)
     f->begun = true;
 }
 
+/* A kernel may have combined a pad, which wins against NaN here: nothing is known of NaN alone. */
+static void doubt_nan(const struct op *op, struct tuple *out)
+{
+    const bool open = op->finite && op->pad[0] && isnan(out->field[0].v.f);
+    for (int i = 0; i < op->nfields && open; i++)
+        out->field[i].err = INFINITY;
+}
+
 bool fold_value(struct ref_fold *f, struct tuple *out)
 {
     const struct op *op = f->reduction->op;
@@ -92,5 +100,7 @@ bool fold_value(struct ref_fold *f, struct tuple *out)
     } else if (op->identity[0]) {
         ref_eval_tuple(f->r, op->identity, op->nfields, out);
     }
+    if (f->begun && f->r->tracked)
+        doubt_nan(op, out);
     return f->begun || op->identity[0];
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fiber.c - context switch and stacks.
  *
- * Stacks are 128 KiB of reserved address space, of which a kernel without big local arrays touches one or two pages.
+ * Stacks are 512 KiB of reserved address space, of which a kernel without big local arrays touches one or two pages.
  * They begin at different places within their top page ("colour") and are an odd number of pages apart: stacks at equal
  * distances would otherwise compete for the same few sets of the caches.
  *
@@ -36,8 +36,8 @@
 #endif
 #endif
 
-/* Memory is taken where a stack is used; a kernel with formulas of hundreds of terms and 16 items took over 128 KB. */
-enum { GAP = 4096, STACK = 256 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
+/* Memory is taken where a stack is used; a thread with 64 elements of eight logsumexp each took over 256 KB. */
+enum { GAP = 4096, STACK = 512 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
 enum { RESERVE = 8 * 1024 }; /* for the executor's own functions and the C library */
 
 /* ---- the switch ------------------------------------------------------------------------------ */

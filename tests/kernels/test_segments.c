@@ -418,3 +418,62 @@ Test(segments, rows_of_no_elements)
         harness_close(&h);
     }
 }
+
+/* The identity of affine is neutral for finite factors only (inf * 0): no strategy combines it with an element. */
+Test(segments, infinite_factors)
+{
+#define FACTORS_OF(state)                                                                                              \
+    "map: {a: 'if x > 60 then f64(inf) else 1', b: 1}\noperator: affine\noutputs: {o: {value: " state ".b, type: "
+#define FACTORS FACTORS_OF("r")
+    static const char *const spec[] = {
+        OFFSETS FACTORS "'f64[k-1]'}}\n",
+        "kind: reduce\ninputs: {x: 'i16[m, n]'}\nover: n\n" FACTORS "'f64[m]'}}\n",
+        "kind: reduce\ninputs: {x: 'i16[m, n]'}\nover: m\n" FACTORS "'f64[n]'}}\n",
+        "kind: reduce\ninputs: {x: 'i16[m, n]'}\n" FACTORS "f64}}\n",
+        "kind: scan\ninputs: {x: 'i16[m, n]'}\nover: [m, n]\n" FACTORS_OF("s") "'f64[m, n]'}}\n",
+        "kind: scan\ninputs: {x: 'i16[m, n]'}\n" FACTORS_OF("s") "'f64[m, n]'}}\n",
+        "kind: scan\ninputs: {x: 'i16[m, n]'}\nover: m\n" FACTORS_OF("s") "'f64[m, n]'}}\n",
+    };
+    static const struct {
+        int spec;
+        const char *strategy;
+    } rows[] = { { 0, "segreduce.offsets" }, { 0, "segreduce.block" },  { 1, "segreduce.tile" },
+                 { 1, "segreduce.subwarp" }, { 1, "segreduce.block" },  { 2, "segreduce.column" },
+                 { 2, "segreduce.block" },   { 3, "reduce.block" },     { 3, "reduce.last_block" },
+                 { 3, "reduce.two_kernel" }, { 4, "scan.block" },       { 4, "scan.resident" },
+                 { 4, "scan.lookback" },     { 4, "scan.pipeline" },    { 4, "scan.three_pass" },
+                 { 5, "segscan.block" },     { 5, "segscan.resident" }, { 5, "segscan.lookback" },
+                 { 6, "segscan.column" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static const int64_t size[][2] = { { 37, 5 }, { 40, 200 }, { 3, 33 }, { 40, 1 } };
+        const char *set[] = { "strategy", rows[i].strategy, NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "factors", spec[rows[i].spec], "sm_90", set), "%s", h.text);
+        for (uint64_t s = 0; s < sizeof size / sizeof *size; s++) {
+            harness_data_at(&h, size[s], s, 0, false);
+            cr_expect(harness_check(&h, "seed:1,race,uninit"), "%s, row %d: %s", rows[i].strategy, (int)s, h.text);
+        }
+        harness_close(&h);
+    }
+}
+
+/* A thread that holds as many values as a thread may: the stacks of the host executor have room for them. */
+Test(segments, most_values_per_thread)
+{
+#define EXPONENTIALS(i, x) "  r" #i ": {map: '" x "', operator: logsumexp}\n"
+#define SUM_OF(i)          "  o" #i ": {type: 'f32[k-1]', value: r" #i ".sum}\n"
+    static const char spec[] =
+        "kind: reduce\ninputs: {x: 'f32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\nreductions:\n" EXPONENTIALS(
+            0, "x") EXPONENTIALS(1, "x * x") EXPONENTIALS(2, "sin(x)") EXPONENTIALS(3, "cos(x)")
+            EXPONENTIALS(4, "sin(x * 4)") EXPONENTIALS(5, "cos(x * 5)") EXPONENTIALS(6, "sin(x * 6)")
+                EXPONENTIALS(7, "cos(x * 7)") "outputs:\n" SUM_OF(0) SUM_OF(1) SUM_OF(2) SUM_OF(3) SUM_OF(4) SUM_OF(5)
+                    SUM_OF(6) SUM_OF(7);
+    static const int64_t size[] = { 4000, 10 };
+    const char *set[] = { "strategy", "segreduce.offsets", "threads", "64", "items", "16", "vector",
+                          "4",        "copy_stages",       "0",       NULL };
+    struct harness h;
+    cr_assert(harness_open(&h, "most", spec, "sm_90", set), "%s", h.text);
+    harness_data_at(&h, size, 1, 0, false);
+    cr_expect(harness_check(&h, "seed:1"), "%s", h.text);
+    harness_close(&h);
+}

@@ -129,13 +129,21 @@ static bool never_empty(const struct builder *b, struct prog_dim dim, bool at_po
     return dim.size < 0 || dim.add > 0;
 }
 
-static void require_elements(const struct scope *sc, const struct expr *e)
+/* Does the value vary with the running index of a sum around it?  What does not is computed before the sum's loop. */
+static bool runs_along(const struct expr *e, int size)
 {
-    struct builder *b = sc->b;
+    bool does = e->kind == EX_RUN && e->which == size;
+    for (int i = 0; i < e->nargs && !does && !(e->kind == EX_SUM && e->which == size); i++)
+        does = runs_along(e->arg[i], size);
+    return does;
+}
+
+static void require_elements(struct builder *b, const struct expr *e)
+{
     const struct prog_array *x = &b->input[e->which].array;
     const bool at_points = (expr_axes(b, e) & reduced_axes(b)) != 0;
     for (int d = 0; d < x->rank; d++)
-        if (!never_empty(b, x->dim[d], at_points) && !sum_runs(sc, x->dim[d].size)) {
+        if (!never_empty(b, x->dim[d], at_points) && !runs_along(e, x->dim[d].size)) {
             const struct least least = { x->dim[d].size, 1 - x->dim[d].add };
             ARENA_PUSH(b->a, b->least, b->nleast, b->cap_least, least);
         }
@@ -162,7 +170,7 @@ const struct expr *at_build(const struct scope *sc, struct ast *e)
     for (int d = 0; d < x->rank; d++)
         if (!(read->arg[d] = index_build(sc, call->arg[d + 1])))
             return NULL;
-    require_elements(sc, read);
+    require_elements(b, read);
     return read;
 }
 

@@ -105,7 +105,8 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
         .b = b, .allows = SC_ROW | SC_OPERATOR, .place = "an operator", .op = op, .op_lets = &lets, .state = -1
     };
     row_lets(&sc, row, at);
-    const char *pad = row->pad ? row->pad : row->identity;
+    op->finite = row->finite && ty_kind(field[0]) == 'f';
+    const char *pad = row->pad || op->finite ? row->pad : row->identity;
     for (int i = 0; i < op->nfields; i++) {
         op->identity[i] = row->identity ? row_expr(&sc, row->identity, i, at, field[i]) : NULL;
         op->pad[i] = pad ? row_expr(&sc, pad, i, at, field[i]) : NULL;
@@ -115,7 +116,6 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
     op->nlets = lets.nlets;
     op->commutative = row->commutative;
     op->pivot = row->pivot;
-    op->finite = row->finite && ty_kind(field[0]) == 'f';
     op->exact = row->exact && strchr(row->exact, ty_kind(field[0]));
     op->builtin = true;
     return op;

@@ -28,11 +28,11 @@ static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
     const int warps = kb_threads(k) / KB_WARP;
     const kb_val in_warp = kb_sub(k, valid, kb_mul(k, kb_warp(k), KB_WARP));
     if (warps == 1)
-        return kb_shfl_idx(k, warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp)), 0);
+        return kb_shfl_idx(k, warp_reduce(g, x, KB_WARP, state_pad_end(g->p) ? valid_all() : valid_first(in_warp)), 0);
     const bool wide = scan_marks_kept(g->p, g->c); /* warps with nothing skip the shuffles of several words */
     const kb_arr aggregates = state_shared(g, KB_WARP, "tile_totals");
     kb_if(k, wide ? kb_gt(k, in_warp, 0) : kb_true(k)) {
-        const kb_tup of_warp = warp_reduce(g, x, KB_WARP, g->padded ? valid_all() : valid_first(in_warp));
+        const kb_tup of_warp = warp_reduce(g, x, KB_WARP, state_pad_end(g->p) ? valid_all() : valid_first(in_warp));
         kb_if(k, kb_lane0(k)) {
             kb_store(k, aggregates, kb_warp(k), of_warp);
         }

@@ -128,7 +128,7 @@ kb_tup gather_in_order(struct gen *g, kb_val first, kb_val count, load_state *lo
     LET(each, kb_div(k, kb_add(k, count, kb_threads(k) - 1), kb_threads(k)));
     LET(from, kb_mul(k, kb_tid(k), each));
     LET(to, kb_min(k, kb_add(k, from, each), count));
-    kb_tvar acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "gathered");
+    kb_tvar acc = kb_var_new(k, state_pad_end(g->p) ? state_pad_value(g) : state_zero(g), "gathered");
     kb_var have = kb_var_new(k, kb_false(k), "have_gathered");
     kb_for(k, i, from, to, 1) {
         state_accumulate(g, acc, have, load(g, what, kb_add(k, first, i)));

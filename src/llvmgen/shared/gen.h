@@ -142,7 +142,7 @@ kb_tup state_of_points(struct gen *g, struct point *pt, int lo, int hi);
 /* n states in order; for at most GEN_MANY_MAX of them. */
 enum { GEN_MANY_MAX = 64 };
 kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n);
-kb_tup state_pad_value(struct gen *g); /* only when g->padded */
+kb_tup state_pad_value(struct gen *g); /* only when g->padded, or state_pad_end() */
 kb_tup state_zero(struct gen *g);      /* placeholder that no operator sees */
 /* acc := have ? acc * x : x, and have := true; block-divergent. */
 void state_accumulate(struct gen *g, kb_tvar acc, kb_var have, kb_tup x);

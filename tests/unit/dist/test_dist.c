@@ -56,6 +56,25 @@ static void bits(const char *spec, int ranks, int64_t n, void *to, size_t bytes)
     end(&w, rank);
 }
 
+/* Beside neighbours: what a rank has of others' parts does not win against NaN, as an infinity would. */
+Test(dist, least_of_nan_alone)
+{
+    float least = 0;
+    bits("kind: reduce\ninputs: {x: 'f32[n]'}\nmap: sqrt(x[-1] * 0 - 1)\noperator: min\noutputs: {least: f32}\n", 3, 20,
+         &least, sizeof least);
+    cr_expect(isnan(least), "%g", (double)least);
+}
+
+/* … and is not seen where there is nothing before the first element. */
+Test(dist, nothing_before_is_the_identity)
+{
+    float before[20] = { 0 };
+    bits("kind: scan\ninputs: {x: 'f32[n]'}\nmap: x[-1] + x[1]\nmode: exclusive\noperator: max\n"
+         "outputs: {before: 'f32[n]'}\n",
+         3, 20, before, sizeof before);
+    cr_expect(isinf(before[0]) && before[0] < 0 && isfinite(before[1]), "%g, %g", (double)before[0], (double)before[1]);
+}
+
 /* At both levels, sums of floats have the same bits on any number of ranks. */
 static void same_bits(const char *spec, int64_t n, size_t bytes)
 {

@@ -146,6 +146,14 @@ static const struct good good[] = {
       "outputs: {o: {type: \"bool[n]\", value: few}, p: {type: \"i32[n]\", value: \"sum(f, 1) + greatest(f, 2)\"}}\n",
       { "let few: bool = (any(f, (at(t, index(f)) == x)) or all(f, (index(f) < n)))",
         "  value = (sum(f, 1) + greatest(f, 2))", "size f" } },
+    /* what does not vary with the running index is read before the sum, also where there are no terms */
+    { "kind: map\ninputs: {x: \"i32[n]\", t: \"i32[f, g]\", u: \"i32[h]\"}\noutputs:\n"
+      "  o: {type: \"i32[n]\", value: \"sum(f, sum(g, at(t, index(f), x) + t) + sum(h, at(u, index(h) + "
+      "i64(x))))\"}\n",
+      { "size f", "size g min 1", "size h" } },
+    { "kind: map\ninputs: {x: \"i32[n]\", t: \"i32[f]\"}\noutputs:\n"
+      "  o: {type: \"i32[n]\", value: \"at(t, sum(f, t))\"}\n",
+      { "size f min 1" } },
     { "kind: stencil\ninputs: {x: \"i32[n]\", off: \"i32[p]\"}\noutputs:\n"
       "  all: {type: \"bool[n]\", value: \"gather(x, off, k, and, k > 0 and k < 9)\"}\n"
       "  any: {type: \"i32[n]\", value: \"gather(x, off, k, or, k)\"}\n",

@@ -239,3 +239,26 @@ Test(ref_bounds, bounds_beyond_the_type_are_infinite)
     cr_expect(finite > 4 && finite < N, "%d bounds are finite", finite);
     end();
 }
+
+/* Kernels may combine the identity of logsumexp, whose maximum wins against NaN, with elements. */
+Test(ref_bounds, nothing_is_known_of_logsumexp_of_nan_alone)
+{
+    static const float x[3][2] = { { NAN, NAN }, { NAN, 3 }, { 2, 3 } };
+    static float max[3], sum[3];
+    static double bound_max[3], bound_sum[3];
+    begin();
+    const struct problem *p = build("exponentials", "kind: reduce\ninputs: {x: 'f32[m, n]'}\nover: n\n"
+                                                    "operator: logsumexp\noutputs:\n"
+                                                    "  max: {type: 'f32[m]', value: r.max}\n"
+                                                    "  sum: {type: 'f32[m]', value: r.sum}\n");
+    const int64_t size[] = { 3, 2 };
+    const void *input[] = { x };
+    void *output[] = { max, sum };
+    double *bounds[] = { bound_max, bound_sum };
+    struct run_args args = { size, input, output, NULL };
+    cr_assert_null(ref_bound(&session, p, &args, bounds));
+    cr_expect(isinf(bound_max[0]) && isinf(bound_sum[0]), "%g, %g", bound_max[0], bound_sum[0]);
+    cr_expect(max[1] == 3 && bound_max[1] == 0, "%g within %g", (double)max[1], bound_max[1]);
+    cr_expect(max[2] == 3 && bound_max[2] == 0 && bound_sum[2] < 1e-5, "%g within %g", (double)sum[2], bound_sum[2]);
+    end();
+}
