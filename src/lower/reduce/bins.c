@@ -291,7 +291,7 @@ static bool check_tables(struct planner *pl, const struct plan_case *c)
     int64_t least, most;
     row_bins_range(pl, &least, &most);
     if (bins_of_rows(c) && c->tunable[TN_BINS] < least)
-        return reduce_contradiction(pl, c, WITH_PARTS | WITH_BINS, "a row has more bins than the tables of a block");
+        return plan_contradiction(pl, c, WITH_PARTS | WITH_BINS, "a row has more bins than the tables of a block");
     if (c->tunable[TN_PARTS] > 1)
         return plan_contradiction(pl, c, WITH_PARTS, "a row has one block, or with parts: 0 all rows share all blocks");
     if (lanes & (lanes - 1))
