@@ -127,7 +127,7 @@ run run aligned.yaml --size n=64 --unaligned 2 --device cpu; exits 1; err_has '`
 run explain PTXG-5002; exits 0; out_has 'variant='
 # Old names of strategies and tunables are accepted for one version, and written by their new ones.
 run "$specs/scan_sum.yaml" --variant=scan.allpre@threads=256,staged=0 --emit=plan -o -; exits 0; out_has 'scan.resident'; out_has 'smem_transpose: 0'; out_lacks allpre
-for old in histogram:reduce.bins_private histogram:reduce.bins_shared histogram:reduce.bins_global scan_rows:segscan.resident scan_rows:segscan.lookback scan_rows:segscan.block; do
+for old in histogram:reduce.bins_shared scan_rows:segscan.resident scan_rows:segscan.lookback scan_rows:segscan.block; do
     run "$specs/${old%:*}.yaml" --set strategy="${old#*:}" --emit=plan -o -; exits 0; out_lacks "${old#*:}"
 done
 run explain "$specs/select.yaml" --arch=sm_90 --set strategy=scan.pipeline; exits 0; out_has 'scan.pipeline  *chosen'

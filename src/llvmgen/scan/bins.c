@@ -389,7 +389,7 @@ static void store_totals(struct bins *b)
     }
 }
 
-/* A state for the carry of each bin, by the thread that has it. */
+/* A state for each carry. */
 static void carry_all(const struct bins *b, kb_tup state)
 {
     kb *k = b->g->k;
@@ -486,9 +486,8 @@ void emit_scan_bins(struct gen *g)
         b.own.e[f] = kb_advance(k, b.own.e[f], kb_mul(k, kb_warp(k), b.capacity));
     if (scan_bins_staged(g->p))
         slots_new(&b);
-    b.shared = gen_tunable(g, TN_PARTS) == 0;
     b.stretches = scan_bins_stretches(g->c);
-    if (b.shared) {
+    if ((b.shared = gen_tunable(g, TN_PARTS) == 0)) {
         kb_if(k, kb_gt(k, gen_value(g, VAL_TILES), 0)) {
             take_part(&b);
         }
