@@ -126,7 +126,7 @@ static const struct ynode *list(struct reader *r, const struct ynode *mapping, c
     return v;
 }
 
-/* A tunable that the text leaves out has the least value of its range: plans from before there was one stay as they were. */
+/* A tunable that the text leaves out has the least value of its range, as one that a case does not use. */
 static void read_tunables(struct reader *r, struct plan_case *c, const struct ynode *y)
 {
     for (int t = 0; t < TN_COUNT; t++)
@@ -321,8 +321,8 @@ static void read_head(struct reader *r, const struct ynode *root)
         return;
     const char *version = scalar(r, root, "ptxgen_plan", true), *problem = scalar(r, root, "problem", true),
                *arch = scalar(r, root, "arch", true);
-    if (version && strcmp(version, "1"))
-        wrong(r, ynode_get(root, "ptxgen_plan"), "this reads plans of version 1");
+    if (version && strcmp(version, "2")) /* in version 1 other strategies had some of the names */
+        wrong(r, ynode_get(root, "ptxgen_plan"), "this reads plans of version 2; --emit=plan makes the plan anew");
     if (problem && strcmp(problem, r->problem.name))
         wrong(r, ynode_get(root, "problem"),
               arena_printf(a, "the plan is for '%s', the problem is '%s'", problem, r->problem.name));

@@ -81,7 +81,7 @@ static void print_case(const struct plan_case *c, const struct formula_names *na
  * session. */
 static void print_part(struct arena *a, const struct plan *plan, int only, struct str *out)
 {
-    str_printf(out, "ptxgen_plan: 1\nproblem: %s\narch: %s\nptx: %d\n", plan->problem->name, plan->device.arch,
+    str_printf(out, "ptxgen_plan: 2\nproblem: %s\narch: %s\nptx: %d\n", plan->problem->name, plan->device.arch,
                plan->device.ptx);
     const struct formula_names plain = plan_names(a, plan, NULL);
     const int nchecks = only < 0 ? plan->nchecks : 0;

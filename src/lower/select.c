@@ -25,12 +25,9 @@ const struct strategy *strategy_by_name(const char *name)
 {
     /* To go with version 0.2. */
     static const struct alias old[] = { { "scan.allpre", "scan.resident" },
-                                        { "segscan.allpre", "scan.resident" },
-                                        { "segscan.resident", "scan.resident" },
                                         { "segscan.lookback", "scan.lookback" },
                                         { "segscan.block", "scan.block" },
                                         { "scan.lookahead", "scan.pipeline" },
-                                        { "segscan.flat", "scan.lookback" },
                                         { "segscan.flags", "scan.lookback" },
                                         { "segscan.offsets", "scan.lookback" },
                                         { "reduce.ordered", "reduce.last_block" },
@@ -96,7 +93,10 @@ static bool unknown(struct diags *d, const char *name, struct span at)
                                          { "reduce.bins_private", "reduce.bins with lanes: 1" },
                                          { "reduce.cluster", "reduce.block with cluster: 8" },
                                          { "segreduce.thread", "segreduce.subwarp with lanes: 1" },
+                                         { "segscan.allpre", "scan.resident, of rows with across: 1" },
                                          { "segscan.cluster", "scan.block with cluster: 2" },
+                                         { "segscan.flat", "scan.lookback with across: 1" },
+                                         { "segscan.resident", "scan.resident, of rows with across: 1" },
                                          { "segscan.stream", "scan.block" },
                                          { "segscan.subwarp", "segscan.staged" },
                                          { "segscan.warp", "scan.block with lanes: 32" },

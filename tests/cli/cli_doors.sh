@@ -95,7 +95,7 @@ run sum.yaml -o dangling.ptx; exits 0
 
 # Options that name what is not there are errors, and wrong data is: exit status 1.
 printf 'ptxgen_tuning: 1\nentries: 3\n' > bad.tuning
-printf 'ptxgen_plan: 1\ncases: 3\n' > bad.plan
+printf 'ptxgen_plan: 2\ncases: 3\n' > bad.plan
 run sum.yaml --tuning=bad.tuning --emit=plan -o -; exits 1; err_has 'bad.tuning:1:'
 run sum.yaml --plan=bad.plan --emit=plan -o -; exits 1; err_has 'bad.plan:'
 cat > power.yaml <<'SPEC'

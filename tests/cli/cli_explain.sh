@@ -127,9 +127,10 @@ run run aligned.yaml --size n=64 --unaligned 2 --device cpu; exits 1; err_has '`
 run explain PTXG-5002; exits 0; out_has 'variant='
 # Old names of strategies and tunables are accepted for one version, and written by their new ones.
 run "$specs/scan_sum.yaml" --variant=scan.allpre@threads=256,staged=0 --emit=plan -o -; exits 0; out_has 'scan.resident'; out_has 'smem_transpose: 0'; out_lacks allpre
-for old in histogram:reduce.bins_shared scan_rows:segscan.resident scan_rows:segscan.lookback scan_rows:segscan.block; do
+for old in histogram:reduce.bins_shared scan_rows:segscan.lookback scan_rows:segscan.block; do
     run "$specs/${old%:*}.yaml" --set strategy="${old#*:}" --emit=plan -o -; exits 0; out_lacks "${old#*:}"
 done
+run "$specs/scan_rows.yaml" --set strategy=segscan.resident -o -; exits 2; err_has 'scan.resident, of rows with across: 1'
 run explain "$specs/select.yaml" --arch=sm_90 --set strategy=scan.pipeline; exits 0; out_has 'scan.pipeline  *chosen'
 printf 'kind: scan\ninputs: {x: "i32[m, n]"}\nover: n\noutputs: {a: {type: "i32[m, n]", where: x > 3, value: x}}\n' >rows.yaml
 run explain rows.yaml --arch=sm_90 --set strategy=scan.pipeline; exits 1; err_has 'as one piece; here they go to rows'

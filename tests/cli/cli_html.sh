@@ -51,7 +51,7 @@ page() # FILE IDS POINTS OUTLINE TEXT...
 
 "$ptxgen" explain "$specs/sum.yaml" --arch=sm_90 --size n=2^26 --html a.html > out 2> err || fail "explain: $(cat err)"
 [ -s out ] && fail 'the page is also printed'
-page a.html verdict,picture,decision,cases,variants,spec,plan,ir,ptx 250 10 'case large (reduce.gather) takes' 'operator: add' 'ptxgen_plan: 1' \
+page a.html verdict,picture,decision,cases,variants,spec,plan,ir,ptx 250 10 'case large (reduce.gather) takes' 'operator: add' 'ptxgen_plan: 2' \
     '.visible .entry sum_large' 'define ' 'predicted' 'on sm_90' 'time of a launch' 'strategy; its variants' 'chosen: 6' 'within 0.1 % of the least' '1024 threads'
 grep -q '<path class="mark"' a.html || fail 'the chosen variant is not marked'
 grep -q '<b>operator</b>: add' a.html && grep -q '<i>// ' a.html || fail 'the code has no colours'

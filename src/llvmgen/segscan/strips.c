@@ -8,8 +8,8 @@
  *         downsweep   of that tile
  *         upsweep     of the next one: groups meet in shared memory, the last one publishes the totals of all columns
  *
- * Ticket q is tile q / strips of strip q % strips.  Words and epochs are those of lookback.c, tickets of blocks that
- * stay as in lookback.c; the states of a tile's columns lie side by side.
+ * Ticket q is tile q / strips of strip q % strips.  Words and epochs are those of scan/lookback.c, tickets of blocks that
+ * stay as in in_turns.c; the states of a tile's columns lie side by side.
  *
  * Note [Barriers of a round]
  * After the barrier of the look-back lies what the groups have seen, after that of the upsweep what they have

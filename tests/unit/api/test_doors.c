@@ -211,7 +211,7 @@ Test(doors, what_a_plan_says_is_checked)
         { "aligned: true", "aligned: perhaps", "aligned" },
         { "aligned: true", "aligned: true\n    shift0: 16", "shift0" },
         { "ptx: 74", "ptx: 4294967370", "ptx" },
-        { "ptxgen_plan: 1", "ptxgen_plan: 2", "version" },
+        { "ptxgen_plan: 2", "ptxgen_plan: 1", "version" },
         { "cluster: 0", "cluster: 1000000", "cluster" },
         { "grid: \"1\"", "gird: \"1\"", "gird" },
         { "launch: t_small", "launch: t_large", "expected" },
