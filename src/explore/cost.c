@@ -181,6 +181,8 @@ static struct chain chain_of(const struct plan_case *c)
         chain.combines = 1;
         chain.waits = 0;
     }
+    if (c->strategy->tunables & WITH_ACROSS && chain.how == CHAIN_GATHERS && !c->tunable[TN_SMEM_TRANSPOSE])
+        chain.combines = 2; /* tiles in lines */
     if (c->tunable[TN_LANES] && chain.how == CHAIN_CARRIES)
         chain = (struct chain){ .how = CHAIN_ONCE };
     return chain;

@@ -437,16 +437,17 @@ Test(segments, infinite_factors)
     static const struct {
         int spec;
         const char *strategy;
-    } rows[] = { { 0, "segreduce.offsets" }, { 0, "segreduce.block" },  { 1, "segreduce.tile" },
-                 { 1, "segreduce.subwarp" }, { 1, "segreduce.block" },  { 2, "segreduce.column" },
-                 { 2, "segreduce.block" },   { 3, "reduce.block" },     { 3, "reduce.last_block" },
-                 { 3, "reduce.two_kernel" }, { 4, "scan.block" },       { 4, "scan.resident" },
-                 { 4, "scan.lookback" },     { 4, "scan.pipeline" },    { 4, "scan.three_pass" },
-                 { 5, "segscan.block" },     { 5, "segscan.resident" }, { 5, "segscan.lookback" },
+    } rows[] = { { 0, "segreduce.offsets" }, { 0, "segreduce.block" }, { 1, "segreduce.tile" },
+                 { 1, "segreduce.subwarp" }, { 1, "segreduce.block" }, { 2, "segreduce.column" },
+                 { 2, "segreduce.block" },   { 3, "reduce.block" },    { 3, "reduce.last_block" },
+                 { 3, "reduce.two_kernel" }, { 4, "scan.block" },      { 4, "scan.resident" },
+                 { 4, "scan.lookback" },     { 4, "scan.pipeline" },   { 4, "scan.three_pass" },
+                 { 5, "scan.block" },        { 5, "scan.resident" },   { 5, "scan.lookback" },
                  { 6, "segscan.column" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         static const int64_t size[][2] = { { 37, 5 }, { 40, 200 }, { 3, 33 }, { 40, 1 } };
-        const char *set[] = { "strategy", rows[i].strategy, NULL };
+        const bool across = rows[i].spec == 5 && !strcmp(rows[i].strategy, "scan.resident");
+        const char *set[] = { "strategy", rows[i].strategy, across ? "across" : NULL, "1", NULL };
         struct harness h;
         cr_assert(harness_open(&h, "factors", spec[rows[i].spec], "sm_90", set), "%s", h.text);
         for (uint64_t s = 0; s < sizeof size / sizeof *size; s++) {

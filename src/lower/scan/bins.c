@@ -19,7 +19,8 @@ enum {
     STATIC = 48 * 1024, /* what every device has, without asking for it */
     SLOT = 4,           /* bytes of a place in a tile */
     FEW_BINS = 256,
-    EVEN = 64, /* bins of a table are a multiple of */
+    STRETCH_BLOCKS = 4, /* per multiprocessor; shared memory holds fewer */
+    EVEN = 64,          /* bins of a table are a multiple of */
     GRID_MAX = 1 << 20
 };
 
@@ -131,6 +132,8 @@ static void add_cases(struct planner *pl, const struct strategy *row, int parts)
         const int64_t even = fit > EVEN ? fit / EVEN * EVEN : fit, most = even < rooms[i].bins ? even : rooms[i].bins;
         const int64_t least = lo > 1 ? lo : 1, room = rooms[i].last && most < least ? least : most;
         plan_set(c, TN_BINS, (int)(hi > room ? room < INT32_MAX ? room : INT32_MAX : hi > 1 ? hi : 1), NULL);
+        if (scan_bins_stretches(c))
+            plan_set(c, TN_MIN_BLOCKS, STRETCH_BLOCKS, "what a block stays with takes registers");
         ends = hi <= c->tunable[TN_BINS] || rooms[i].last;
         if (c->tunable[TN_BINS] < least && !ends)
             memset(&pl->plan->cases[--pl->plan->ncases], 0, sizeof *c);

@@ -124,10 +124,10 @@ static void races(void *const *args)
 
 __attribute__((noinline)) static int32_t big_frame(const int32_t *x)
 {
-    volatile char local[256000]; /* of the 256 KB of a stack */
+    volatile char local[518000]; /* of the 512 KiB of a stack */
     local[0] = 1;
-    local[255999] = LD(int32_t, x, 0, "x") != 0;
-    return local[0] + local[255999];
+    local[517999] = LD(int32_t, x, 0, "x") != 0;
+    return local[0] + local[517999];
 }
 
 /* 1: an address that no check sees; 2: too much stack; 3: waits for a cluster without arriving */
