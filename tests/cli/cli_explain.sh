@@ -145,6 +145,7 @@ run explain "$specs/segment_sum.yaml" --set strategy=segreduce.offsets_block --s
 run explain "$specs/row_sum.yaml" --set strategy=segreduce.block --set queue=1; exits 2; err_has 'lanes and queue are for segments between offsets'
 run explain "$specs/segment_sum.yaml" --set strategy=segreduce.block --set parts=1; exits 2; err_has 'parts is for segments of one size'
 run explain "$specs/row_sum.yaml" --set lanes=8; exits 0
+run run "$specs/segment_mss.yaml" --device cpu --arch=sm_90 --set parts=0 --size n=100 --size k=40 --verify; exits 0; out_has verified # left to others
 run "$specs/row_sum.yaml" --emit=plan -o - --set strategy=segreduce.block --set parts=3; exits 0; out_has 'parts: 3'; out_has 'name: split'; out_lacks 'name: rows'
 # Scans by index: tiles of few segments have blocks of their own, unless their order of combination must not depend on timing.
 printf 'kind: scan\ninputs: {k: "u8[n]", x: "f32[n]"}\nby: k\nbins: 256\nmap: x\noperator: add\noutputs: {y: "f32[n]"}\n' >cumsum.yaml

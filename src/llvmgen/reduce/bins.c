@@ -57,34 +57,15 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x)
     (b->alone ? combine_words : accumulate_words)(b->g, word, x);
 }
 
-/* What the lane and those of the higher `peers` have, in any order; of use in the lowest one alone. */
-static kb_tup gather_peers(struct gen *g, kb_val peers, kb_tup x)
-{
-    enum { NONE = KB_WARP };
-    kb *k = g->k;
-    const kb_val lane = kb_lane(k), above = peers_above(k, peers);
-    kb_tvar sum = kb_var_new(k, x, "sum");
-    kb_var next = kb_var_new(k, kb_cast(k, kb_ctz(k, above), TY_I32), "next");
-    kb_loop(k) {
-        LET(from, kb_get(k, next));
-        LET(more, kb_lt(k, from, NONE));
-        kb_break_if(k, kb_not(k, kb_any(k, more)));
-        const kb_val source = kb_select(k, more, from, lane);
-        const kb_tup mine = kb_get(k, sum), other = kb_shfl_idx(k, mine, source);
-        const kb_val further = kb_shfl_idx(k, from, source);
-        kb_set(k, sum, kb_select(k, more, state_combine(g, mine, other), mine));
-        kb_set(k, next, kb_select(k, more, further, from));
-    }
-    return kb_get(k, sum);
-}
-
-/* The same of all lanes, those with bin -1 excepted; constants are counted.  The whole warp arrives. */
+/* The same of all lanes, those with bin -1 excepted, by the lowest lane of each bin; constants are counted.  The whole warp
+ * arrives. */
 static void update_merged(struct bins *b, kb_val bin, kb_tup x)
 {
     kb *k = b->g->k;
     LET(peers, kb_match(k, bin));
     const bool count = bins_count(b->g->p);
-    const kb_tup sum = count ? state_times(k, x, kb_popcount(k, peers)) : gather_peers(b->g, peers, x);
+    const kb_tup sum = count ? state_times(k, x, kb_popcount(k, peers))
+                             : peers_combine(b->g, kb_cast(k, kb_ctz(k, peers_above(k, peers)), TY_I32), true, x);
     kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, peers_below(k, peers), 0))) {
         bins_update(b, bin, sum);
     }

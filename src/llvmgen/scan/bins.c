@@ -72,7 +72,7 @@ static kb_tup take(const struct bins *b, kb_val bin, kb_tup x)
         own = state_combine(g, old, state_times(k, x, kb_add(k, kb_popcount(k, before), exclusive ? 0 : 1)));
     } else {
         LET(last, kb_sub(k, kb_imm(k, TY_I32, KB_WARP - 1), kb_cast(k, kb_clz(k, before), TY_I32)));
-        const kb_tup sum = peers_scan(g, last, x);
+        const kb_tup sum = peers_combine(g, last, false, x);
         upto = state_combine(g, old, sum);
         own = upto;
         if (exclusive)

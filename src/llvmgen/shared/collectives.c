@@ -172,21 +172,22 @@ kb_val peers_above(kb *k, kb_val peers)
     return kb_and(k, peers, kb_not(k, kb_sub(k, next, 1)));
 }
 
-/* Each lane takes in what the peer before has, and looks at what that one looks at; at most five rounds. */
-kb_tup peers_scan(struct gen *g, kb_val before, kb_tup x)
+/* Each lane takes in what the next peer has, and looks at what that one looks at; at most five rounds. */
+kb_tup peers_combine(struct gen *g, kb_val next_peer, bool above, kb_tup x)
 {
     kb *k = g->k;
     const kb_val lane = kb_lane(k);
     kb_tvar sum = kb_var_new(k, x, "sum");
-    kb_var next = kb_var_new(k, before, "next");
+    kb_var next = kb_var_new(k, next_peer, "next");
     kb_loop(k) {
         LET(from, kb_get(k, next));
-        LET(more, kb_ge(k, from, 0));
+        LET(more, above ? kb_lt(k, from, KB_WARP) : kb_ge(k, from, 0));
         kb_break_if(k, kb_not(k, kb_any(k, more)));
         const kb_val source = kb_select(k, more, from, lane);
         const kb_tup mine = kb_get(k, sum), other = kb_shfl_idx(k, mine, source);
         const kb_val further = kb_shfl_idx(k, from, source);
-        kb_set(k, sum, kb_select(k, more, state_combine(g, other, mine), mine));
+        const kb_tup both = above ? state_combine(g, mine, other) : state_combine(g, other, mine);
+        kb_set(k, sum, kb_select(k, more, both, mine));
         kb_set(k, next, kb_select(k, more, further, from));
     }
     return kb_get(k, sum);

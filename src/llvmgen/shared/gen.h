@@ -201,9 +201,9 @@ kb_val peers_of(kb *k, kb_val key, int keys);
 /* Of lanes with the same key, u32: those in lanes before this one, and those after it. */
 kb_val peers_below(kb *k, kb_val peers);
 kb_val peers_above(kb *k, kb_val peers);
-/* The whole warp arrives.  What x comes to in order, from the first peer to this lane; `before` is the peer before this
- * one, i32; -1: there is none. */
-kb_tup peers_scan(struct gen *g, kb_val before, kb_tup x);
+/* The whole warp arrives.  What x comes to in order, from this lane to the last peer (above), or from the first peer to
+ * this lane.  `next`: the lane of the next peer on that side, i32; KB_WARP (above), or -1: there is none. */
+kb_tup peers_combine(struct gen *g, kb_val next, bool above, kb_tup x);
 /* n times a sum. */
 kb_tup state_times(kb *k, kb_tup x, kb_val n);
 

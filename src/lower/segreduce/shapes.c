@@ -283,6 +283,8 @@ static bool eligible(const struct planner *pl, const struct strategy *row, const
         return false; /* nothing is read in vectors, and each lane would find its segment for one element */
     if (row->tunables & WITH_SEGMENTS)
         return !other_lanes(pl, shape);
+    if (!(row->tunables & WITH_PARTS))
+        return true;
     return parts ? (plan_setting(pl, TN_PARTS, 0) != 1) == split : !split || segreduce_runs(pl->plan->problem);
 }
 
