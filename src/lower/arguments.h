@@ -26,7 +26,8 @@
     X(PER_SEGMENT, "per_segment") X(TICKETS, "tickets") X(RECIPROCAL, "reciprocal") X(ACROSS, "across") X(PER_WARP, "per_warp")                \
     X(FLAGS_ALIGNED, "flags_aligned") X(PIECE, "piece")                                                                                  \
     /* stencil */                                                                                                      \
-    X(PLACES, "places") X(BOXES1, "boxes1") X(BOXES2, "boxes2") X(LANES_X, "lanes_x") X(LANES_Y, "lanes_y")
+    X(PLACES, "places") X(BOXES1, "boxes1") X(BOXES2, "boxes2") X(LANES_X, "lanes_x") X(LANES_Y, "lanes_y") \
+    X(STEPS, "steps")
 
 /* Workspace. */
 #define KERNEL_BUFFERS(X)                                                                                              \

@@ -34,17 +34,22 @@ static int inside(enum boundary_mode mode, int distance)
     return 0;
 }
 
+kb_val strip_beside(kb *k, const struct boundary *b, const kb_val *v, int n, int side, int distance, kb_val edge)
+{
+    const kb_val near = side == 0 ? kb_shfl_up(k, v[n - distance], 1) : kb_shfl_down(k, v[distance - 1], 1);
+    if (b->mode == BOUND_WRAP || b->mode == BOUND_INTERIOR)
+        return near;
+    const int i = inside(b->mode, distance);
+    const kb_val beyond =
+        b->mode == BOUND_CONSTANT ? kb_const(k, v[0].ty, b->constant[0]) : v[side == 0 ? i : n - 1 - i];
+    return kb_select(k, edge, beyond, near);
+}
+
 kb_val strip_column_beside(const struct strip *s, const struct queue *q, const kb_val v[V], int side, int distance)
 {
     kb *k = s->g->k;
-    const int axis = s->g->p->rank - 1;
-    const enum boundary_mode mode = boundary(s, q, axis)->mode;
-    const kb_val near = side == 0 ? kb_shfl_up(k, v[V - distance], 1) : kb_shfl_down(k, v[distance - 1], 1);
-    if (!s->sides || mode == BOUND_WRAP || mode == BOUND_INTERIOR)
-        return near;
-    const int i = inside(mode, distance);
-    const kb_val beyond = mode == BOUND_CONSTANT ? constant(s, q, axis) : v[side == 0 ? i : V - 1 - i];
-    return kb_select(k, kb_eq(k, s->lane, side == 0 ? 0 : KB_WARP - 1), beyond, near);
+    const kb_val edge = s->sides ? kb_eq(k, s->lane, side == 0 ? 0 : KB_WARP - 1) : kb_false(k);
+    return strip_beside(k, boundary(s, q, s->g->p->rank - 1), v, V, side, distance, edge);
 }
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */

@@ -72,7 +72,13 @@ void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a
 /* The element that plane z begins at, inside the array; *outside where a constant stands for it (ir NULL: nowhere). */
 kb_val strip_plane(const struct strip *s, int input, kb_val z, kb_val *outside);
 
+/* ---- line.c: the kernels of one dimension ---- */
+void emit_line(struct gen *g);
+
 /* ---- strip_edge.c: what lies beyond ---- */
+/* The value `distance` beyond the n ones of a lane on a side: that of the lane beside, or where `edge` (bool) holds what
+ * stands for it beyond the array.  The whole warp arrives. */
+kb_val strip_beside(kb *k, const struct boundary *b, const kb_val *v, int n, int side, int distance, kb_val edge);
 /* The value `distance` beyond the lane's columns on a side, of a line whose own columns are v. */
 kb_val strip_column_beside(const struct strip *s, const struct queue *q, const kb_val v[V], int side, int distance);
 /* Line `distance` beyond the lane's own ones in the plane at `place` of a step, out of the borders. */

@@ -13,9 +13,11 @@
  * The loop takes 2R + 1 planes at a time, so that the place of a plane in its queue is known when the kernel is
  * generated.  What a warp or block computes goes wrong from its sides inward, R more with each step, so they overlap:
  * N.5-dimensional blocking as in AN5D (Matsumura et al., CGO 2020), with a warp's registers in place of shared memory
- * but for the lines between warps.
+ * but for the lines between warps.  One dimension has no axis to stream along: line.c.
  */
 #include "strip_gen.h"
+
+#include "lower/stencil/line.h"
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
@@ -446,20 +448,35 @@ static void planes_of_block(struct strip *s)
     }
 }
 
-void emit_stencil_temporal(struct gen *g)
+/* The kernels of several steps, and the roles of the windows behind them. */
+static int several_of(const struct gen *g, enum stencil_role role[STENCIL_ROLES])
 {
-    enum stencil_role role[STENCIL_ROLES];
-    const int kernel = (int)(g->kernel - g->c->code.kernel);
-    struct strip s;
+    bool rest[LINE_KERNELS];
     int several = 0;
+    if (g->p->rank == 1) {
+        line_roles(g->c, g->p, role);
+        return line_kernels(g->c, g->p, rest);
+    }
     while (strip_steps(g->c, several))
         several++;
     stencil_roles(g->p, role);
+    return several;
+}
+
+void emit_stencil_temporal(struct gen *g)
+{
+    enum stencil_role role[STENCIL_ROLES];
+    const int kernel = (int)(g->kernel - g->c->code.kernel), several = several_of(g, role);
+    struct strip s;
     if (kernel >= several) {
         emit_windows(g, role[kernel - several], false);
         return;
     }
     gen_wait_for_predecessor(g);
+    if (g->p->rank == 1) {
+        emit_line(g);
+        return;
+    }
     begin_strip(&s, g, strip_steps(g->c, kernel));
     (s.is.height ? planes_of_block : rows_of_warp)(&s);
 }

@@ -13,6 +13,7 @@
  * lands in the output and the user's input stays as it is.  With reductions the last step has a kernel of its own.
  */
 #include "lower/lower_impl.h"
+#include "line.h"
 #include "stencil_plan.h"
 #include "strip.h"
 
@@ -315,5 +316,5 @@ void stencil_explain(const struct problem *p, const struct plan_case *c, struct 
                "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n,
                n == 1 ? "" : "s", (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);
     if (c->tunable[TN_STEPS] > 1)
-        strip_explain(p, c, out);
+        (p->rank == 1 ? line_explain : strip_explain)(p, c, out);
 }

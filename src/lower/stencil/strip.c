@@ -6,6 +6,8 @@
 #include "base/arena.h"
 #include "base/str.h"
 
+static int reach_max(const struct problem *p) { return p->rank == 1 ? LINE_REACH_MAX : STRIP_REACH_MAX; }
+
 int strip_reach(const struct problem *p)
 {
     const struct reach r = stencil_space_reach(p);
@@ -14,13 +16,27 @@ int strip_reach(const struct problem *p)
         most = -r.lo[d] > most ? -r.lo[d] : most;
         most = r.hi[d] > most ? r.hi[d] : most;
     }
-    return most > STRIP_REACH_MAX ? STRIP_REACH_MAX + 1 : (int)most;
+    const int furthest = reach_max(p);
+    return most > furthest ? furthest + 1 : (int)most;
 }
 
-int strip_vector(const struct prog_array *a)
+int strip_vector_of(const struct prog_array *a, int most)
 {
-    const int n = 16 / a->stride;
-    return n < 1 ? 1 : n > STRIP_COLUMNS ? STRIP_COLUMNS : n;
+    const int n = ACCESS_BYTES / a->stride;
+    return n < 1 ? 1 : n > most ? most : n;
+}
+
+int strip_vector(const struct prog_array *a) { return strip_vector_of(a, STRIP_COLUMNS); }
+
+struct formula strip_bases_aligned(const struct problem *p, int most, struct formula guard)
+{
+    uint64_t at[ACCESS_BYTES + 1] = { 0 };
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const struct prog_array *a = access_direct(p, i);
+        if (a && !*a->field[0].name)
+            at[strip_vector_of(a, most) * a->stride] |= f_pointer(i);
+    }
+    return f_and(guard, access_begin_at(at));
 }
 
 int strip_steps(const struct plan_case *c, int i)
@@ -108,8 +124,8 @@ const char *strip_misfit(const struct problem *p, struct arena *a)
     int skewed = 0, arrays = p->nfeedback;
     if (!p->iterated)
         return "there are no time steps";
-    if (p->rank < 2 || p->dynamic || stencil_linear(p))
-        return "it takes two or three dimensions, known offsets and reductions that commute";
+    if (p->dynamic || stencil_linear(p))
+        return "it takes known offsets and reductions that commute";
     if (p->nfeedback > STRIP_FED_MAX)
         return arena_printf(a, "it feeds back at most %d arrays", STRIP_FED_MAX);
     for (int o = 0; o < p->noutputs; o++)
@@ -126,7 +142,7 @@ const char *strip_misfit(const struct problem *p, struct arena *a)
     stencil_each_read(p, count_skewed, &skewed);
     if (skewed > 0)
         return "an offset has both a plane and a line";
-    if (strip_reach(p) > STRIP_REACH_MAX)
-        return arena_printf(a, "offsets reach further than %d", STRIP_REACH_MAX);
+    if (strip_reach(p) > reach_max(p))
+        return arena_printf(a, "offsets reach further than %d", reach_max(p));
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strip.h - the geometry of several time steps per launch, for planning and code generation.
+/* strip.h - the geometry of several time steps per launch, for planning and code generation; that of one dimension is in
+ * line.h.
  *
  * The first axis is streamed: a *plane* is a row in two dimensions, and a plane in three.  A warp has a strip of 128
  * columns; in three dimensions a block's warps lie below each other, each with some lines.
@@ -17,6 +18,7 @@ enum {
     STRIP_LINES_MAX = 8,
     STRIP_FED_MAX = 3,
     STRIP_ARRAYS_MAX = 6, /* read and written; the guard asks for the place of each */
+    LINE_REACH_MAX = 4, /* in one dimension (line.h) */
 };
 
 struct strip_shape {
@@ -33,8 +35,11 @@ struct strip_shape strip_shape(const struct plan_case *c, const struct problem *
 
 /* Steps of kernel i = 0, 1, … of a case: what the tunable says, then halves; 0: no more kernels of several steps. */
 int strip_steps(const struct plan_case *c, int i);
-/* Elements of an aligned access, at most STRIP_COLUMNS. */
+/* Elements of an aligned access, at most `most`, a power of two; in strips at most STRIP_COLUMNS. */
+int strip_vector_of(const struct prog_array *a, int most);
 int strip_vector(const struct prog_array *a);
+/* And all direct arrays begin at the boundary of one. */
+struct formula strip_bases_aligned(const struct problem *p, int most, struct formula guard);
 /* The longest offset of all inputs. */
 int strip_reach(const struct problem *p);
 /* Do the arrays that are fed back wrap around at axis d? */

@@ -6,12 +6,15 @@
  * step, so strips and blocks overlap; they are shifted inward at the ends of the array, so that none leaves it unless
  * the array wraps around.
  *
+ * One dimension has no axis to stream along: line.c.
+ *
  * A case has kernels of T, T/2, … 2 steps, and what is left of the steps is done one at a time, as is the last one
  * beside a reduction.
  */
 #include <math.h>
 
 #include "lower/work.h"
+#include "line.h"
 #include "stencil_plan.h"
 #include "strip.h"
 
@@ -114,18 +117,6 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
 
 static struct formula extent(const struct problem *p, int axis) { return access_extent(p, &p->space[axis].extent); }
 
-/* Arrays begin at the boundary of an access. */
-static struct formula bases_aligned(const struct problem *p, struct formula guard)
-{
-    uint64_t at[ACCESS_BYTES + 1] = { 0 };
-    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-        const struct prog_array *a = access_direct(p, i);
-        if (a && !*a->field[0].name)
-            at[strip_vector(a) * a->stride] |= f_pointer(i);
-    }
-    return f_and(guard, access_begin_at(at));
-}
-
 /* Large enough for a strip and a block of warps, and for what stands for planes beyond the edge. */
 static struct formula room(const struct problem *p, const struct plan_case *c)
 {
@@ -194,11 +185,15 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool pinned = plan_pinned(pl);
+    if (p->rank == 1) {
+        line_plan(pl, row);
+        return;
+    }
     if (!pinned && ((p->steps_param < 0 && p->steps < 2) || !light(p)))
         return;
     for (int aligned = 1; aligned >= 0; aligned--) {
         struct plan_case *c = add_case(pl, row, aligned ? "strips" : "strips_shifted", (struct formula){ 0 }, aligned);
-        struct formula guard = bases_aligned(p, room(p, c));
+        struct formula guard = strip_bases_aligned(p, STRIP_COLUMNS, room(p, c));
         if (!pinned)
             guard = f_and(guard, worthwhile(p));
         if (aligned)
@@ -266,6 +261,8 @@ bool stencil_temporal_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula all = stencil_steps(p);
+    if (p->rank == 1)
+        return line_build(pl, c);
     struct formula left = problem_writes(p, AT_TOTAL) ? f_max(f_sub(all, 1), 0) : all;
     enum stencil_role role[STENCIL_ROLES];
     int buffer[PROG_ARG_MAX];
