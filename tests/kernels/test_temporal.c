@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_temporal.c - several time steps per launch, on the host executor: random stencils in two and three dimensions,
+/* test_temporal.c - several time steps per launch, on the host executor: random stencils in one to three dimensions,
  * all boundary modes per dimension and all types, arrays that are read at the point, several arrays that are fed back,
  * a reduction of the last step, rows of any length, extents from the smallest that fit on.  Compared with the oracle,
  * and bit by bit with a point per thread and one step per launch.
@@ -17,7 +17,7 @@ static const char *const types[] = {
     "f32", "f64", "i32", "f16", "bf16", "i8", "u8", "i16", "u16", "u32", "i64", "u64"
 };
 enum { NTYPES = sizeof types / sizeof *types };
-static const char *const shapes[] = { "", "", "[m, n]", "[d, m, n]" };
+static const char *const shapes[] = { "", "[n]", "[m, n]", "[d, m, n]" };
 static const char *const names[] = { "d", "m", "n" };
 static const char *const modes[] = { "clamp", "reflect", "mirror", "{constant: 1}", "interior", "wrap" };
 
@@ -50,12 +50,14 @@ static void value(struct str *out, const struct choice *c)
         str_printf(out, " + %s(index(%s) %% 7)", c->type, names[2 - below(c->rank)]);
 }
 
+enum { FIRST_LINE = 101 }; /* seeds of one dimension */
+
 static char *random_spec(uint64_t seed, struct choice *c)
 {
     struct str out = { 0 };
     state = seed;
-    *c = (struct choice){ .rank = 2 + (seed % 4 == 0),
-                          .reach = 1 + below(2),
+    *c = (struct choice){ .rank = seed >= FIRST_LINE ? 1 : 2 + (seed % 4 == 0),
+                          .reach = 1 + below(seed >= FIRST_LINE ? 4 : 2),
                           .type = types[below(NTYPES)],
                           .aux = chance(30),
                           .pair = chance(25),
@@ -69,7 +71,9 @@ static char *random_spec(uint64_t seed, struct choice *c)
     if (c->aux)
         str_printf(&out, ", v: \"%s%s\", row: \"i16[n]\"", types[below(NTYPES)], shape);
     str_printf(&out, "}\nparams: {steps: {type: i64, value: %d}}\nboundary: {u: {",
-               (c->reduces ? 1 : 0) + below(c->rank == 3 ? 8 : 21));
+               (c->reduces ? 1 : 0) + below(c->rank == 3   ? 8
+                                            : c->rank == 2 ? 21
+                                                           : 40));
     int mode[3];
     for (int d = 3 - c->rank; d < 3; d++)
         str_printf(&out, "%s%s: %s", d > 3 - c->rank ? ", " : "", names[d], modes[mode[d] = below(6)]);
@@ -111,6 +115,13 @@ static const char *const temporal[] = { "strategy", "stencil.temporal", NULL, NU
 static const char *const block_of_four[] = {
     "strategy", "stencil.temporal", "threads", "128", "items", "4", "steps", "2", NULL, NULL
 };
+/* One dimension: stretches whose vectors are of any width. */
+static const char *const stretches[][10] = {
+    { "strategy", "stencil.temporal", NULL, NULL },
+    { "strategy", "stencil.temporal", "items", "8", "steps", "7", "threads", "64", NULL, NULL },
+    { "strategy", "stencil.temporal", "items", "12", "steps", "16", NULL, NULL },
+    { "strategy", "stencil.temporal", "items", "17", "steps", "2", NULL, NULL },
+};
 static const char *const global[] = { "strategy", "stencil.global", NULL, NULL };
 
 /* Extents around those of a strip and a block; the smallest ones fall back to single steps. */
@@ -122,6 +133,9 @@ static void random_sizes(const struct choice *c, int64_t *size)
         size[0] = planes[below(5)];
         size[1] = lines[below(4)];
         size[2] = widths[below(5)];
+    } else if (c->rank == 1) { /* a tile has 256 to 1024 points */
+        static const int tiles[] = { 256, 384, 512, 544, 1024 }, more[] = { -1, 0, 1, 16, 35 };
+        size[0] = chance(10) ? 1 + below(30) : tiles[below(5)] * (1 + below(4)) + more[below(5)];
     } else {
         size[0] = heights[below(7)];
         size[1] = widths[below(9)];
@@ -134,8 +148,9 @@ static void run_seed(uint64_t seed)
     struct choice c;
     char *spec = random_spec(seed, &c);
     struct harness h, single;
-    cr_assert(harness_open(&h, "random", spec, "sm_90", c.rank == 3 ? block_of_four : temporal), "seed %llu: %s\n%s",
-              (unsigned long long)seed, h.text, spec);
+    const char *const *pins = c.rank == 3 ? block_of_four : c.rank == 1 ? stretches[seed % 4] : temporal;
+    cr_assert(harness_open(&h, "random", spec, "sm_90", pins), "seed %llu: %s\n%s", (unsigned long long)seed, h.text,
+              spec);
     cr_assert(harness_open(&single, "random", spec, "sm_90", global), "%s", single.text);
     for (int k = 0; k < 2; k++) {
         int64_t size[8] = { 0 };
@@ -157,6 +172,29 @@ static void run_seed(uint64_t seed)
 }
 
 HARNESS_SEEDS(temporal, 1, 20)
+HARNESS_SEEDS(temporal, 101, 40)
+
+/* The halo is as wide as the steps need: whatever is one point less would show at the ends of tiles. */
+Test(temporal, tiles_of_a_line)
+{
+    static const char spec[] =
+        "kind: stencil\ninputs: {u: 'i32[n]'}\nparams: {steps: {type: i32, value: 16}}\nboundary: clamp\n"
+        "outputs: {out: {type: 'i32[n]', value: '3 * u[-1] - u + 5 * u[1]'}}\n"
+        "iterate: {steps: steps, feedback: {u: out}}\n";
+    static const int64_t sizes[][8] = { { 20000 }, { 20001 }, { 1024 }, { 1023 } };
+    static const char *const names[] = { "line", "line", "line", "short" };
+    struct harness h;
+    cr_assert(harness_open(&h, "tiles", spec, "sm_90", temporal), "%s", h.text);
+    for (int i = 0; i < 4; i++) {
+        harness_data_at(&h, sizes[i], 5, 0, 0);
+        cr_assert(harness_check(&h, "seed:2,race,uninit"), "%s", h.text);
+        cr_assert_str_eq(ptxgen_host_case(h.host), names[i]);
+    }
+    harness_data_at(&h, sizes[0], 5, 1, 0);
+    cr_assert(harness_check(&h, "seed:2,race,uninit"), "%s", h.text);
+    cr_assert_str_eq(ptxgen_host_case(h.host), "line_shifted");
+    harness_close(&h);
+}
 
 /* Tall enough that some rounds meet neither the first nor the last plane, wide enough that some strips meet no side. */
 Test(temporal, away_from_the_edge)

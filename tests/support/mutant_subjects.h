@@ -104,6 +104,9 @@
 #define STENCIL_STEPS                                                                                                  \
     SPEC("stencil", "u: 'u32[d, 17, n]'", "boundary: mirror\niterate: {steps: 2, feedback: {u: out}}",                 \
          "out: {type: 'u32[d, 17, n]', value: '3 * u[-1, 0, 0] + u[0, 1, 0] - u[0, -1, 1]'}")
+#define STENCIL_LINE                                                                                                   \
+    SPEC("stencil", "u: 'u32[n]', w: 'u32[n]'", "boundary: mirror\niterate: {steps: 2, feedback: {u: out, w: other}}", \
+         "out: {type: 'u32[n]', value: '3 * u[-1] + w[1]'}, other: {type: 'u32[n]', value: 'u - 5 * w[-1]'}")
 
 enum subject_cases { ALL, FIRST };
 static const struct subject {

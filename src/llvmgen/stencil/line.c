@@ -38,7 +38,7 @@ struct line {
     kb_val away;               /* bool, the warp's: all accesses may be vectors */
     kb_val edge[2];            /* bool: the lane's stretch begins or ends with the array */
     kb_ptr tile;               /* u8: the warp's part of shared memory */
-    bool used;                 /* which some lanes may still read */
+    bool used;                 /* other lanes may still read what a lane writes next */
     int nfed, naux;
     struct stretch fed[STRIP_FED_MAX], aux[STRIP_ARRAYS_MAX];
 };
@@ -76,8 +76,8 @@ static kb_val staged_at(const struct line *s, const struct prog_array *a, kb_val
 {
     kb *k = s->g->k;
     const kb_val u = kb_cast(k, at, TY_U32), lane = kb_div(k, u, s->is.items);
-    const int pitch = line_pitch(s->is.items, a->stride) / a->stride;
-    return kb_cast(k, kb_add(k, kb_mul(k, lane, pitch), kb_sub(k, u, kb_mul(k, lane, s->is.items))), TY_I32);
+    return kb_cast(k, kb_add(k, kb_mul(k, lane, s->is.pitch / a->stride), kb_sub(k, u, kb_mul(k, lane, s->is.items))),
+                   TY_I32);
 }
 
 static kb_ptr staged(const struct line *s, const struct prog_array *a)
@@ -87,7 +87,7 @@ static kb_ptr staged(const struct line *s, const struct prog_array *a)
     return p;
 }
 
-/* All lanes have left the tile in shared memory. */
+/* All lanes have read what they wanted of the tile in shared memory. */
 static void open_tile(struct line *s)
 {
     if (s->used)
@@ -144,17 +144,14 @@ static void move_parts(const struct line *s, const struct prog_array *a, int whi
     kb_if(s->g->k, s->away) {
         move(s, which, vector);
     }
-    kb_else
-    {
-        move(s, which, 1);
-    }
+    kb_else { move(s, which, 1); }
 }
 
 /* The lane's stretch in shared memory. */
 static kb_ptr own_stretch(const struct line *s, const struct prog_array *a)
 {
     kb *k = s->g->k;
-    return kb_advance(k, staged(s, a), kb_mul(k, s->lane, line_pitch(s->is.items, a->stride) / a->stride));
+    return kb_advance(k, staged(s, a), kb_mul(k, s->lane, s->is.pitch / a->stride));
 }
 
 static void take(struct line *s, int input, kb_val v[LINE_ITEMS_MAX])
@@ -310,6 +307,7 @@ static void take_all(struct line *s)
             s->aux[s->naux].input = i;
             take(s, i, s->aux[s->naux++].read);
         }
+    s->used = false; /* what a lane has read last is its own stretch, and that is what it writes next */
 }
 
 void emit_line(struct gen *g)
@@ -319,8 +317,8 @@ void emit_line(struct gen *g)
     const kb_val warp = kb_warp(k);
     LET(number, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), s.is.warps), kb_cast(k, warp, TY_I64)));
     s.extent = gen_extent(g, &g->p->space[0].extent);
-    const kb_ptr tiles = kb_shared_v(k, TY_U8, s.is.warps * s.is.bytes, "tiles");
-    s.tile = kb_advance(k, tiles, kb_mul(k, warp, s.is.bytes));
+    const kb_ptr tiles = kb_shared_v(k, TY_U8, s.is.warps * KB_WARP * s.is.pitch, "tiles");
+    s.tile = kb_advance(k, tiles, kb_mul(k, warp, KB_WARP * s.is.pitch));
     place(&s, number);
     kb_if(k, kb_lt(k, s.first, s.extent)) {
         take_all(&s);

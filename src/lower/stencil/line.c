@@ -16,7 +16,7 @@ static int power_in(int n) { return n & -n; }
 
 int line_vector(const struct prog_array *a, int items) { return strip_vector_of(a, power_in(items)); }
 
-int line_pitch(int items, int bytes) { return (items * bytes + ACCESS_BYTES - 1) / ACCESS_BYTES * ACCESS_BYTES + 16; }
+static int pitch(int bytes) { return (bytes + ACCESS_BYTES - 1) / ACCESS_BYTES * ACCESS_BYTES + ACCESS_BYTES; }
 
 static int largest(int a, int b) { return a > b ? a : b; }
 
@@ -31,7 +31,7 @@ struct line_shape line_shape(const struct plan_case *c, const struct problem *p)
         const struct prog_array *a = access_direct(p, i);
         if (!a || *a->field[0].name)
             continue;
-        s.bytes = largest(s.bytes, 32 * line_pitch(s.items, a->stride));
+        s.pitch = largest(s.pitch, pitch(s.items * a->stride));
         if (c->aligned)
             s.vector = largest(s.vector, line_vector(a, s.items));
     }
@@ -105,10 +105,7 @@ static struct formula room(const struct problem *p, const struct plan_case *c)
 }
 
 /* Arithmetic that is what waits in single steps gains nothing, and large expressions are copied for every point. */
-static bool light(const struct problem *p)
-{
-    return !work_is_heavy(p);
-}
+static bool light(const struct problem *p) { return !work_is_heavy(p); }
 
 void line_plan(struct planner *pl, const struct strategy *row)
 {
@@ -167,7 +164,7 @@ static bool check_shape(struct planner *pl, const struct plan_case *c, const str
 {
     const struct misfit m[] = { { s->useful <= 0, "nothing is left of a warp's points after so many steps" },
                                 { s->items <= s->reach, "a lane holds more points than offsets reach" },
-                                { (int64_t)s->bytes * s->warps > pl->plan->device.shared_per_block,
+                                { (int64_t)32 * s->pitch * s->warps > pl->plan->device.shared_per_block,
                                   "the tiles of a block's warps take more shared memory than a block has" },
                                 { 0 } };
     return c->tunable[TN_STEPS] < 2 || plan_consistent(pl, c, m);

@@ -19,13 +19,12 @@ struct line_shape {
     int halo;   /* points that a tile loses on either side */
     int useful; /* those that are left */
     int warps;  /* of a block */
-    int bytes;  /* of shared memory for a tile of the widest array */
+    int pitch;  /* bytes from one lane's stretch to the next in shared memory, whatever the array, so that a stretch is
+                   its lane's alone; lanes side by side meet different banks */
 };
 struct line_shape line_shape(const struct plan_case *c, const struct problem *p);
 /* Points of an access of an array, in an aligned case. */
 int line_vector(const struct prog_array *a, int items);
-/* Bytes from one lane's stretch to the next in shared memory: lanes side by side meet different banks. */
-int line_pitch(int items, int bytes);
 
 /* Kernels of several steps: kernel 0 does as many as the tunable says, kernel 1 what is left of them.  Which of them
  * the case has, in this order; none if the tunable says one step. */

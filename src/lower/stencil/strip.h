@@ -18,7 +18,7 @@ enum {
     STRIP_LINES_MAX = 8,
     STRIP_FED_MAX = 3,
     STRIP_ARRAYS_MAX = 6, /* read and written; the guard asks for the place of each */
-    LINE_REACH_MAX = 4, /* in one dimension (line.h) */
+    LINE_REACH_MAX = 4,   /* in one dimension (line.h) */
 };
 
 struct strip_shape {
