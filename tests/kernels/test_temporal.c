@@ -173,6 +173,7 @@ static void run_seed(uint64_t seed)
 
 HARNESS_SEEDS(temporal, 1, 20)
 HARNESS_SEEDS(temporal, 101, 40)
+HARNESS_SEEDS(temporal, 1151, 1) /* bytes that begin anywhere, stretches without vectors, windows with */
 
 /* The halo is as wide as the steps need: whatever is one point less would show at the ends of tiles. */
 Test(temporal, tiles_of_a_line)

@@ -116,8 +116,8 @@ void line_plan(struct planner *pl, const struct strategy *row)
     for (int aligned = 1; aligned >= 0; aligned--) {
         struct plan_case *c = add_case(pl, row, aligned ? "line" : "line_shifted", aligned);
         struct formula guard = room(p, c);
-        if (aligned)
-            guard = strip_bases_aligned(p, power_in(c->tunable[TN_ITEMS]), guard);
+        if (aligned) /* for its own vectors and those of the windows */
+            guard = strip_bases_aligned(p, largest(power_in(c->tunable[TN_ITEMS]), STRIP_COLUMNS), guard);
         if (!pinned)
             guard = f_and(guard, f_le(2, stencil_steps(p)));
         c->code.guard = guard;
