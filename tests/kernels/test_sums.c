@@ -157,9 +157,9 @@ static const struct place places[] = {
       "'i64(a) + i64(b)', operator: max}}\noutputs: {r: 'i32[m, n]', s: 'i64[m, n]'}\n",
       { PRODUCTS } },
     { "mnf",
-      "kind: reduce\ninputs: {a: 'i32[f, m]', b: 'i32[f, n]'}\nspace: [m, n, f]\nover: f\n"
-      "map: {x: a + b, y: a - b}\noperator: {state: {x: i32, y: i32}, combine: {x: a.x * b.x, y: b.x * a.y + b.y}}\n"
-      "empty: {x: 1, y: 0}\noutputs: {r: {type: 'i32[m, n]', value: r.y}}\n",
+      "kind: reduce\ninputs: {p: 'i32[f, m]', q: 'i32[f, n]'}\nspace: [m, n, f]\nover: f\n"
+      "map: {x: p + q, y: p - q}\noperator: {state: {x: i32, y: i32}, combine: {x: a.x * b.x, y: b.x * a.y + b.y}}\n"
+      "init: {x: 1, y: 0}\noutputs: {r: {type: 'i32[m, n]', value: r.y}}\n",
       { PRODUCTS } },
     /* pairs: what belongs to one partner is computed ahead; states settle; threads walk down columns to count */
     { "jn", PARTNERS ATTRACTED, { COLUMNS } },
