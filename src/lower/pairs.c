@@ -66,8 +66,8 @@ static bool operand(const struct problem *p, const struct expr *e, struct pairs_
 bool pairs_is(const struct problem *p, const struct expr *e, const struct pairs_operand *o)
 {
     struct pairs_operand own;
-    return operand(p, e, &own) && own.input == o->input && own.field == o->field &&
-           own.axis == o->axis && own.terms_last == o->terms_last;
+    return operand(p, e, &own) && own.input == o->input && own.field == o->field && own.axis == o->axis &&
+           own.terms_last == o->terms_last;
 }
 
 static bool note_operand(struct search *s, const struct expr *e)

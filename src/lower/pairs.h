@@ -20,7 +20,7 @@ enum {
 /* A field of a table of two dimensions: one follows a side of the tiles, along the other one the sums run. */
 struct pairs_operand {
     int input, field;
-    int axis; /* of the space; of a product the number of the kept axis among such */
+    int axis;        /* of the space; of a product the number of the kept axis among such */
     bool terms_last; /* the sums run along its last dimension */
 };
 enum { PAIRS_PRODUCT_RANK = 3 };

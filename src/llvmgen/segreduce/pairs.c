@@ -120,7 +120,7 @@ void emit_segreduce_pairs(struct gen *g)
     struct pair_side sides[2];
     gen_wait_for_predecessor(g);
     sides[kept] = pair_side_of(gen_tunable(g, TN_SEGMENTS), kb_threads(k) / lanes, kb_div(k, kb_tid(k), lanes),
-                       gen_value(g, VAL_SEGMENTS));
+                               gen_value(g, VAL_SEGMENTS));
     sides[!kept] = pair_side_of(items, lanes, kb_and(k, kb_lane(k), lanes - 1), gen_value(g, VAL_LENGTH));
     pair_tiles_init(&s.tiles, g, sides);
     struct pair_side *rows = &s.tiles.side[kept];

@@ -144,10 +144,9 @@ void emit_products(struct gen *g)
     gen_wait_for_predecessor(g);
     const kb_val extent[] = { gen_extent(g, &g->p->space[pairs.kept[0]].extent),
                               gen_extent(g, &g->p->space[pairs.kept[1]].extent) };
-    const struct pair_side sides[] = {
-        pair_side_of(s.rows, kb_threads(k) / lanes, kb_div(k, kb_tid(k), lanes), extent[0]),
-        pair_side_of(s.columns, lanes, kb_and(k, kb_tid(k), lanes - 1), extent[1])
-    };
+    const struct pair_side sides[] = { pair_side_of(s.rows, kb_threads(k) / lanes, kb_div(k, kb_tid(k), lanes),
+                                                    extent[0]),
+                                       pair_side_of(s.columns, lanes, kb_and(k, kb_tid(k), lanes - 1), extent[1]) };
     pair_tiles_init(&s.tiles, g, sides);
     struct pair_side *rows = &s.tiles.side[0], *columns = &s.tiles.side[1];
     const int down = pair_rows(rows), across = pair_rows(columns);

@@ -16,7 +16,8 @@ static bool takes(const struct problem *p, const char **why)
     const struct misfit m[] = {
         { access_direct_fields(p) > 0 || problem_writes(p, AT_POINT) || problem_writes(p, AT_RESULT),
           "it keeps rows of tables in shared memory, and here elements have values of their own" },
-        { p->rank != PAIRS_PRODUCT_RANK && (!state_commutative(p) || !state_pad(p)), "lanes take elements by turns: the operator has to be commutative" },
+        { p->rank != PAIRS_PRODUCT_RANK && (!state_commutative(p) || !state_pad(p)),
+          "lanes take elements by turns: the operator has to be commutative" },
         { 0 }
     };
     return segreduce_regular(p, why) && plan_takes(why, m) && pairs_of(p, &pairs, why);
