@@ -168,6 +168,12 @@ Test(cost, lanes_that_lie_apart_and_inputs_read_again_are_charged)
         { "kind: reduce\ninputs: {p: 'f32[n, f]', c: 'f32[k, f]'}\nover: f\nmap: (p - c) * (p - c)\noperator: add\n"
           "outputs: {d: 'f32[n, k]'}\n",
           { 1 << 20, 32, 16 },
+          1,
+          2,
+          "arithmetic" },
+        { "kind: reduce\ninputs: {p: 'f32[n, f]', c: 'f32[k, f]'}\nover: f\nmap: (p - c) * (p - c)\noperator: add\n"
+          "outputs: {d: 'f32[n, k]'}\n",
+          { 1 << 20, 32, 7 },
           4,
           40,
           "L1" },
