@@ -8,6 +8,7 @@
  */
 #include "cost.h"
 
+#include "lower/pairs.h"
 #include "lower/access.h"
 #include "lower/reduce/bins.h"
 #include "lower/scan/scan.h"
@@ -336,6 +337,24 @@ static void add_bins(const struct view *v, int kernel, struct traffic *t)
     }
 }
 
+/* A product by tiles: memory is read once, L2 by every tile, and shared memory for each result's turn of the thread. */
+static void add_product(const struct view *v, const struct pairs *x, struct traffic *t)
+{
+    const double VECTOR_CYCLES = 0.5, points = point_count(v->p, v->size); /* vectors of four in two cycles */
+    const int *tunable = v->c->tunable, each[] = { tunable[TN_SEGMENTS], tunable[TN_ITEMS] },
+              teams[] = { tunable[TN_THREADS] / tunable[TN_LANES], tunable[TN_LANES] };
+    for (int i = 0; i < x->noperands; i++) {
+        const struct pairs_operand *o = &x->operand[i];
+        const int across = !o->axis;
+        const double n = extent(v, &v->p->space[x->kept[across]].extent), rows = each[across] * teams[across];
+        const double bytes = (double)problem_elements(v->p, &v->p->input[o->input].array, v->size) *
+                             ty_bytes(v->p->input[o->input].array.field[o->field].type);
+        t->read += bytes;
+        t->l2 += bytes * ceil(n / rows);
+        t->l1_cycles += points / LANES * VECTOR_CYCLES / each[across];
+    }
+}
+
 struct traffic traffic_of(const struct problem *p, const int64_t *size, const struct gpu_model *m,
                           const struct plan_case *c, int kernel)
 {
@@ -348,14 +367,21 @@ struct traffic traffic_of(const struct problem *p, const int64_t *size, const st
         add_bins(&v, kernel, &t);
     if (p->nby && kernel != BINS_ADD)
         return t;
-    for (int i = 0; i < p->ninputs; i++) {
+    struct pairs pairs = { 0 };
+    const char *why;
+    if (c->tiled && p->kind == KIND_REDUCE)
+        pairs_of(p, &pairs, &why);
+    if (pairs.product)
+        add_product(&v, &pairs, &t);
+    for (int i = 0; i < p->ninputs && !pairs.product; i++) {
         struct place a;
         if (input_place(&v, i, &a))
             add_place(&v, &a, vector, &t);
         else if (problem_elements(p, a.array, size) > 0)
             t.read += (double)problem_elements(p, a.array, size) * a.array->stride;
     }
-    add_all_placed(&v, &t);
+    if (!pairs.product)
+        add_all_placed(&v, &t);
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
         bool follows = true;

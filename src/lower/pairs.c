@@ -10,7 +10,7 @@ struct search {
     const struct problem *p;
     struct pairs *pairs;
     int along; /* the dimension of all sums; -1: none seen yet */
-    bool inside, let[LET_VALUES_MAX], several, many;
+    bool inside, let[LET_VALUES_MAX], several, many, other;
 };
 
 static bool same_extent(const struct prog_dim *a, const struct prog_dim *b)
@@ -18,11 +18,41 @@ static bool same_extent(const struct prog_dim *a, const struct prog_dim *b)
     return a->size == b->size && a->add == b->add;
 }
 
+/* The axis of the space whose whole extent dimension d of a read follows, with the point's own index; else -1. */
+static int follows(const struct problem *p, const struct expr *e, int d)
+{
+    const struct input *in = &p->input[e->which];
+    const bool own = e->kind == EX_AT ? d < e->nargs && e->arg[d]->kind == EX_INDEX
+                                      : e->kind == EX_INPUT && !(e->noffsets && e->offset[d]);
+    const int axis = !own ? -1 : e->kind == EX_AT ? e->arg[d]->which : in->axis[d];
+    return axis >= 0 && same_extent(&in->array.dim[d], &p->space[axis].extent) ? axis : -1;
+}
+
+/* Is it a table of a product: one dimension is reduced, the other one kept? */
+static bool product_operand(const struct problem *p, const struct expr *e, struct pairs_operand *out)
+{
+    const struct prog_array *a = &p->input[e->which].array;
+    if ((e->kind != EX_AT && e->kind != EX_INPUT) || a->rank != 2 || a->field[e->field].type == TY_BOOL ||
+        p->input[e->which].spread)
+        return false;
+    const int axis[] = { follows(p, e, 0), follows(p, e, 1) };
+    if (axis[0] < 0 || axis[1] < 0 || p->space[axis[0]].reduced == p->space[axis[1]].reduced)
+        return false;
+    const bool last = p->space[axis[1]].reduced;
+    int side = 0;
+    for (int d = 0; d < axis[!last]; d++)
+        side += !p->space[d].reduced;
+    *out = (struct pairs_operand){ e->which, e->field, side, last };
+    return true;
+}
+
 /* Is it such a table, read at the point's own row? */
 static bool operand(const struct problem *p, const struct expr *e, struct pairs_operand *out)
 {
     const struct prog_array *a = &p->input[e->which].array;
-    for (int last = 0; last < 2 && e->nargs == 2; last++) {
+    if (p->rank == PAIRS_PRODUCT_RANK)
+        return product_operand(p, e, out);
+    for (int last = 0; last < 2 && e->kind == EX_AT && e->nargs == 2; last++) {
         const struct expr *row = e->arg[1 - last], *term = e->arg[last];
         if (row->kind != EX_INDEX || term->kind != EX_RUN || a->field[e->field].type == TY_BOOL)
             continue;
@@ -36,24 +66,25 @@ static bool operand(const struct problem *p, const struct expr *e, struct pairs_
 bool pairs_is(const struct problem *p, const struct expr *e, const struct pairs_operand *o)
 {
     struct pairs_operand own;
-    return e->kind == EX_AT && operand(p, e, &own) && own.input == o->input && own.field == o->field &&
-           own.axis == o->axis && own.terms_last == o->terms_last;
+    return operand(p, e, &own) && own.input == o->input && own.field == o->field && own.axis == o->axis &&
+           own.terms_last == o->terms_last;
 }
 
-static void note_operand(struct search *s, const struct expr *e)
+static bool note_operand(struct search *s, const struct expr *e)
 {
     struct pairs *x = s->pairs;
     struct pairs_operand o;
     if (!operand(s->p, e, &o))
-        return;
+        return false;
     for (int i = 0; i < x->noperands; i++)
         if (pairs_is(s->p, e, &x->operand[i]))
-            return;
+            return true;
     x->terms = s->p->input[o.input].array.dim[o.terms_last ? 1 : 0];
     if (x->noperands == PAIRS_OPERANDS_MAX)
         s->many = true;
     else
         x->operand[x->noperands++] = o;
+    return true;
 }
 
 static void look(struct search *s, const struct expr *e)
@@ -96,10 +127,76 @@ static bool along_axis(const struct pairs *x, int axis)
     return false;
 }
 
+/* Axes that an expression follows, as bits, but those of lets inside; all of them where that is not known. */
+static unsigned axes_of(const struct problem *p, const struct expr *e)
+{
+    const unsigned all = (1u << PAIRS_PRODUCT_RANK) - 1;
+    unsigned axes = e->kind == EX_INDEX ? 1u << e->which : e->kind == EX_GATHER || e->kind == EX_NEIGHBOUR ? all : 0;
+    if (e->kind == EX_INPUT && p->input[e->which].spread)
+        return all;
+    for (int d = 0; e->kind == EX_INPUT && d < p->input[e->which].array.rank; d++)
+        axes |= p->input[e->which].axis[d] >= 0 ? 1u << p->input[e->which].axis[d] : 0;
+    if (e->kind == EX_LET)
+        axes |= axes_of(p, p->let[e->which].value);
+    for (int i = 0; i < e->nargs; i++)
+        axes |= axes_of(p, e->arg[i]);
+    return axes;
+}
+
+/* Tables of a product; anything else that is read follows kept axes only, or the reduced one. */
+static void look_product(struct search *s, const struct expr *e)
+{
+    const struct pairs *x = s->pairs;
+    if (e->kind == EX_LET && !s->let[e->which]) {
+        s->let[e->which] = true;
+        look_product(s, s->p->let[e->which].value);
+    }
+    const bool reads = e->kind == EX_AT || e->kind == EX_INPUT || e->kind == EX_GATHER || e->kind == EX_NEIGHBOUR;
+    if (reads && !note_operand(s, e)) {
+        const unsigned axes = axes_of(s->p, e), reduced = 1u << x->reduced;
+        s->other |= axes & reduced && axes & ~reduced;
+    }
+    for (int i = 0; i < e->nargs; i++)
+        look_product(s, e->arg[i]);
+}
+
+static bool product_of(const struct problem *p, struct pairs *out, const char **why)
+{
+    struct search s = { .p = p, .pairs = out, .along = -1 };
+    enum ty type[STATE_FIELDS_MAX];
+    int kept = 0;
+    out->product = true;
+    for (int d = 0; d < p->rank; d++) {
+        if (p->space[d].reduced)
+            out->reduced = d;
+        else if (kept < 2)
+            out->kept[kept] = d;
+        kept += !p->space[d].reduced;
+    }
+    out->terms = p->space[out->reduced].extent;
+    for (int f = state_fields(p, type) - 1; f >= 0; f--)
+        out->words += ty_bytes(type[f]) > 4 ? 2 : 1;
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            look_product(&s, p->reduction[r].map[f]);
+    const struct misfit m[] = {
+        { kept != 2, "of three dimensions it reduces one" },
+        { p->sums, "of three dimensions it takes elements without sums of their own" },
+        { s.other, "elements read values that are in no row of a table, and vary along several dimensions" },
+        { s.many, "elements read too many tables" },
+        { !along_axis(out, 0) || !along_axis(out, 1),
+          "no row of a table is read by elements of several rows, or columns" },
+        { 0 }
+    };
+    return plan_takes(why, m);
+}
+
 bool pairs_of(const struct problem *p, struct pairs *out, const char **why)
 {
     struct search s = { .p = p, .pairs = out, .along = -1 };
     *out = (struct pairs){ 0 };
+    if (p->kind == KIND_REDUCE && p->rank == PAIRS_PRODUCT_RANK)
+        return product_of(p, out, why);
     for (int r = 0; p->kind == KIND_REDUCE && r < p->nreductions; r++)
         for (int f = 0; f < p->reduction[r].op->nfields; f++)
             look(&s, p->reduction[r].map[f]);
@@ -110,7 +207,7 @@ bool pairs_of(const struct problem *p, struct pairs *out, const char **why)
         for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
             out->words += ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : 1;
     const struct misfit m[] = {
-        { p->rank != 2, "it takes spaces of two dimensions" },
+        { p->rank != 2, "it takes spaces of two dimensions, and reductions of one of three" },
         { s.along < 0, "it takes sums over rows of tables, and here elements have none" },
         { s.several, "it takes sums over one dimension, and here there are others inside or beside them" },
         { sums_in_places(p), "it takes sums in values, and here the places of outputs have some" },

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pairs.h - problems whose elements pair a row of one table with a row of another one, as distances do: the value at
- * [n, k] is made of sums over f of x[n, f] and c[k, f].
+ * [n, k] is made of sums over f of x[n, f] and c[k, f].  Or the problem reduces the third dimension itself, as a product of matrices
+ * does: r[i, j] reduces f(a[i, k], b[j, k]) over k.  Terms are then the elements of a segment, and the two sides of a tile
+ * are the kept axes, in order.
  */
 #ifndef PTXGEN_PAIRS_H
 #define PTXGEN_PAIRS_H
@@ -15,15 +17,19 @@ enum {
     PAIRS_WORDS = 96  /* … and registers for their sums */
 };
 
-/* A field of a table of two dimensions: one follows an axis of the space, along the other one the sums run. */
+/* A field of a table of two dimensions: one follows a side of the tiles, along the other one the sums run. */
 struct pairs_operand {
-    int input, field, axis;
+    int input, field;
+    int axis;        /* of the space; of a product the number of the kept axis among such */
     bool terms_last; /* the sums run along its last dimension */
 };
+enum { PAIRS_PRODUCT_RANK = 3 };
 
 struct pairs {
     struct prog_dim terms; /* of the sums */
-    int words;             /* registers that a pair holds: its sums and what is read for it alone */
+    bool product;          /* the problem reduces what the sums would run over */
+    int kept[2], reduced;  /* of a product: axes of the space */
+    int words;             /* registers that a pair holds: its sums, or states, and what is read for it alone */
     int noperands;
     struct pairs_operand operand[PAIRS_OPERANDS_MAX];
 };

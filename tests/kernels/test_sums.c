@@ -49,6 +49,10 @@ struct place {
     "outputs: {n0: {type: 'i32[m]', value: r.i0}, n1: {type: 'i32[m]', value: r.i1}, d: {type: 'i32[m]', value: "      \
     "r.d1}}\n"
 
+#define PRODUCTS                                                                                                       \
+    "segreduce.pairs", "segreduce.pairs@threads=256", "segreduce.pairs@lanes=32", "segreduce.pairs@items=2",           \
+        "segreduce.pairs@segments=1"
+
 #define BIN "let: {c: 'x * y', bin: 'if c < at(edge, 1) then (if c < at(edge, 0) then 0 else 1) else 2'}\n"
 
 static const struct place places[] = {
@@ -137,6 +141,26 @@ static const struct place places[] = {
       "  d: {type: 'f32[m, n]', value: 'sum(f, 4 - y) + sum(f, 5 + x) + sum(f, 6 + y) + sum(f, 7 + x) + product(f, "
       "x)'}\n",
       { STENCIL } },
+    /* products: every layout, rows, columns and terms at either end; ordered operators, some without an identity; several
+     * tables, weights of terms, values of rows and of columns */
+    { "mnf",
+      "kind: reduce\ninputs: {a: 'f32[m, f]', b: 'f32[n, f]'}\nspace: [m, n, f]\nover: f\nmap: abs(a - b)\n"
+      "operator: add\noutputs: {r: 'f32[m, n]'}\n",
+      { PRODUCTS } },
+    { "mnf",
+      "kind: reduce\ninputs: {a: 'f16[f, m]', b: 'f16[n, f]'}\nspace: [f, m, n]\nover: f\nmap: f32(a) * f32(b)\n"
+      "operator: add\noutputs: {r: 'f32[m, n]'}\n",
+      { PRODUCTS } },
+    { "mnf",
+      "kind: reduce\ninputs: {a: 'i8[m, f]', b: 'i8[f, n]', w: 'i32[f]', u: 'i32[n]'}\nspace: [m, f, n]\nover: f\n"
+      "reductions: {r: {map: 'i32(a) * i32(b) * w + u + i32(index(f) * index(m))', operator: add}, s: {map: "
+      "'i64(a) + i64(b)', operator: max}}\noutputs: {r: 'i32[m, n]', s: 'i64[m, n]'}\n",
+      { PRODUCTS } },
+    { "mnf",
+      "kind: reduce\ninputs: {p: 'i32[f, m]', q: 'i32[f, n]'}\nspace: [m, n, f]\nover: f\n"
+      "map: {x: p + q, y: p - q}\noperator: {state: {x: i32, y: i32}, combine: {x: a.x * b.x, y: b.x * a.y + b.y}}\n"
+      "init: {x: 1, y: 0}\noutputs: {r: {type: 'i32[m, n]', value: r.y}}\n",
+      { PRODUCTS } },
     /* pairs: what belongs to one partner is computed ahead; states settle; threads walk down columns to count */
     { "jn", PARTNERS ATTRACTED, { COLUMNS } },
     { "jn", PARTNERS "boundary: {x: {constant: 7}}\n" ATTRACTED, { COLUMNS } },
@@ -217,10 +241,11 @@ static void check(const struct place *at, const char *strategy, int rounds)
         }                                                                                                              \
     }
 
-enum { COUNT = sizeof places / sizeof *places, PAIRS = COUNT - 9 };
+enum { COUNT = sizeof places / sizeof *places, PAIRS = COUNT - 9, PRODUCTS_FROM = PAIRS - 4 };
 PLACES(reduce, 0, 8, 3)
 PLACES(scan, 8, 11, 3)
-PLACES(stencil, 11, PAIRS, 3)
+PLACES(stencil, 11, PRODUCTS_FROM, 3)
+PLACES(products, PRODUCTS_FROM, PAIRS, 4)
 PLACES(pairs, PAIRS, COUNT, 12)
 
 /* Rounds inside of all arrays: also of those that values per element read. */

@@ -11,8 +11,6 @@
 #include "llvmgen/shared/pair_tiles.h"
 #include "seg_gen.h"
 
-enum { VECTOR = 4 };
-
 struct nearby {
     struct pair_tiles tiles;   /* first: environments lead to it */
     const struct point *point; /* of this thread: of segment i the elements i * items … */
@@ -110,23 +108,20 @@ static void reduce_segments(struct nearby *s)
     }
 }
 
-static struct pair_side side(int each, int teams, kb_val rank, kb_val extent)
-{
-    return (struct pair_side){
-        .each = each, .vector = each < VECTOR ? each : VECTOR, .teams = teams, .rank = rank, .extent = extent
-    };
-}
-
 void emit_segreduce_pairs(struct gen *g)
 {
     kb *k = g->k;
+    if (g->p->rank == PAIRS_PRODUCT_RANK) {
+        emit_products(g);
+        return;
+    }
     const int lanes = gen_tunable(g, TN_LANES), kept = g->p->space[0].reduced ? 1 : 0, items = gen_tunable(g, TN_ITEMS);
     struct nearby s = { .kept = kept, .items = items };
     struct pair_side sides[2];
     gen_wait_for_predecessor(g);
-    sides[kept] = side(gen_tunable(g, TN_SEGMENTS), kb_threads(k) / lanes, kb_div(k, kb_tid(k), lanes),
-                       gen_value(g, VAL_SEGMENTS));
-    sides[!kept] = side(items, lanes, kb_and(k, kb_lane(k), lanes - 1), gen_value(g, VAL_LENGTH));
+    sides[kept] = pair_side_of(gen_tunable(g, TN_SEGMENTS), kb_threads(k) / lanes, kb_div(k, kb_tid(k), lanes),
+                               gen_value(g, VAL_SEGMENTS));
+    sides[!kept] = pair_side_of(items, lanes, kb_and(k, kb_lane(k), lanes - 1), gen_value(g, VAL_LENGTH));
     pair_tiles_init(&s.tiles, g, sides);
     struct pair_side *rows = &s.tiles.side[kept];
     const kb_val step = kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), pair_rows(rows));

@@ -53,6 +53,7 @@ kb_tup block_stretch(struct gen *g, struct segment *seg, kb_val first, kb_val la
 
 /* ---- whole kernels ----------------------------------------------------------------------------------------------- */
 void emit_packed(struct gen *g);        /* a warp's loads are packed with segments (packed.c) */
+void emit_products(struct gen *g);      /* segreduce.pairs of two kept axes (products.c) */
 void emit_whole(struct gen *g);         /* a block or a warp per segment between offsets (whole.c) */
 void emit_staged_shares(struct gen *g); /* the first of two for segments between offsets, by tiles (shares.c) */
 

@@ -2,7 +2,14 @@
 /* pair_tiles.c - see pair_tiles.h. */
 #include "pair_tiles.h"
 
-enum { AT_ONCE = 8 };
+enum { AT_ONCE = 8, VECTOR = 4 };
+
+struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent)
+{
+    return (struct pair_side){
+        .each = each, .vector = each < VECTOR ? each : VECTOR, .teams = teams, .rank = rank, .extent = extent
+    };
+}
 
 int pair_rows(const struct pair_side *s) { return s->each * s->teams; }
 

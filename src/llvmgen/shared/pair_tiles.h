@@ -19,6 +19,7 @@ struct pair_side {
     kb_val first;  /* i64: index of the tile's first row */
     kb_val extent; /* i64, above 0 */
 };
+struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent);
 int pair_rows(const struct pair_side *s);
 /* Place in the tile of the thread's row number i, i32, and the index of a place, i64. */
 kb_val pair_place(kb *k, const struct pair_side *s, int i);

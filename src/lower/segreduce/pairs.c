@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pairs.c - planning of reductions over pairs of rows of two tables, tile by tile in shared memory.
  *
- * A block takes `threads / lanes * segments` segments and goes over all of their elements, `lanes * items` at a time.
+ * A block takes `threads / lanes * segments` segments and goes over all of their elements, `lanes * items` at a time.  Of a
+ * product, which has two kept axes, it takes so many rows and columns of results, and goes over all terms.
  */
 #include "lower/pairs.h"
 
@@ -15,7 +16,8 @@ static bool takes(const struct problem *p, const char **why)
     const struct misfit m[] = {
         { access_direct_fields(p) > 0 || problem_writes(p, AT_POINT) || problem_writes(p, AT_RESULT),
           "it keeps rows of tables in shared memory, and here elements have values of their own" },
-        { !state_commutative(p) || !state_pad(p), "lanes take elements by turns: the operator has to be commutative" },
+        { p->rank != PAIRS_PRODUCT_RANK && (!state_commutative(p) || !state_pad(p)),
+          "lanes take elements by turns: the operator has to be commutative" },
         { 0 }
     };
     return segreduce_regular(p, why) && plan_takes(why, m) && pairs_of(p, &pairs, why);
@@ -41,8 +43,54 @@ enum { TERMS_MIN = 4 };
 
 static int64_t shared_bytes(const struct problem *p, const struct plan_case *c)
 {
-    const int rows[] = { tile_rows(c, p->space[0].reduced), tile_rows(c, p->space[1].reduced) };
+    const bool product = p->rank == PAIRS_PRODUCT_RANK;
+    const int rows[] = { tile_rows(c, !product && p->space[0].reduced), tile_rows(c, product || p->space[1].reduced) };
     return pairs_shared(p, rows);
+}
+
+/* Registers hold all sums of a thread. */
+static void fit_registers(const struct pairs *pairs, struct plan_case *c)
+{
+    while (pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_WORDS && c->tunable[TN_ITEMS] > 1 &&
+           !c->overridden[TN_ITEMS])
+        plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "registers for all sums of a thread");
+}
+
+/* Products: rows and columns of results, and results for each multiprocessor, from which on tiles of a shape are worth
+ * it.  Few rows, or columns, have tiles that are no wider; few results have small tiles, so that there are enough. */
+static const struct product_shape {
+    const char *name, *variant;
+    int rows, columns, per_sm;
+} product_shapes[] = { { "product", "product", 49, 49, 2048 },
+                       { "product_tall", "product tall", 49, 8, 2048 },
+                       { "product_wide", "product wide", 8, 49, 2048 },
+                       { "product_small", "product small", 8, 8, 256 } };
+
+static void plan_products(struct planner *pl, const struct strategy *row, const struct pairs *pairs)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool pinned = plan_pinned(pl);
+    const struct formula rows = access_extent(p, &p->space[pairs->kept[0]].extent),
+                         columns = access_extent(p, &p->space[pairs->kept[1]].extent);
+    const int n = pinned ? 1 : (int)(sizeof product_shapes / sizeof *product_shapes);
+    for (int i = 0; i < n; i++) {
+        const struct product_shape *s = &product_shapes[i];
+        struct plan_case *c = plan_case_add(pl, row, s->name, (struct formula){ 0 });
+        plan_case_tuned(pl, c, s->variant);
+        plan_set_pdl(pl, c);
+        plan_lighten(p, c);
+        fit_registers(pairs, c);
+        if (pinned)
+            return;
+        if (shared_bytes(p, c) > PAIRS_SHARED_MAX) {
+            memset(c, 0, sizeof *c);
+            pl->plan->ncases--;
+            continue;
+        }
+        c->code.guard = f_and(f_and(f_ge(rows, s->rows), f_ge(columns, s->columns)),
+                              f_and(f_ge(access_extent(p, &pairs->terms), TERMS_MIN),
+                                    f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm))));
+    }
 }
 
 void segreduce_pairs_plan(struct planner *pl, const struct strategy *row)
@@ -54,6 +102,10 @@ void segreduce_pairs_plan(struct planner *pl, const struct strategy *row)
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
     pairs_of(p, &pairs, &why);
+    if (pairs.product) {
+        plan_products(pl, row, &pairs);
+        return;
+    }
     for (int i = 0; i < (pinned ? 1 : 2); i++) {
         const struct shape *s = &shapes[i];
         if (hi < s->length && !pinned)
@@ -62,9 +114,7 @@ void segreduce_pairs_plan(struct planner *pl, const struct strategy *row)
         plan_case_tuned(pl, c, s->variant);
         plan_set_pdl(pl, c);
         plan_lighten(p, c);
-        while (pairs.words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_WORDS && c->tunable[TN_ITEMS] > 1 &&
-               !c->overridden[TN_ITEMS])
-            plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "registers for all sums of a thread");
+        fit_registers(&pairs, c);
         if (pinned)
             return;
         if (shared_bytes(p, c) > PAIRS_SHARED_MAX) {
@@ -76,6 +126,17 @@ void segreduce_pairs_plan(struct planner *pl, const struct strategy *row)
             f_and(f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm)),
                   f_and(f_ge(segments_length(p), s->length), f_ge(access_extent(p, &pairs.terms), TERMS_MIN)));
     }
+}
+
+static struct formula tiles(const struct problem *p, const struct plan_case *c)
+{
+    struct pairs pairs;
+    const char *why;
+    pairs_of(p, &pairs, &why);
+    if (!pairs.product)
+        return f_cdiv(segments_count(p), tile_rows(c, false));
+    return f_mul(f_cdiv(access_extent(p, &p->space[pairs.kept[0]].extent), tile_rows(c, false)),
+                 f_cdiv(access_extent(p, &p->space[pairs.kept[1]].extent), tile_rows(c, true)));
 }
 
 bool segreduce_pairs_build(struct planner *pl, struct plan_case *c)
@@ -92,6 +153,6 @@ bool segreduce_pairs_build(struct planner *pl, struct plan_case *c)
         return plan_contradiction(pl, c, 0, "the tiles do not fit shared memory");
     c->tiled = true;
     segreduce_kernel(pl, c, "");
-    plan_launch(pl, c, 0, segreduce_bounded(c, f_cdiv(segments_count(p), tile_rows(c, false))));
+    plan_launch(pl, c, 0, segreduce_bounded(c, tiles(p, c)));
     return true;
 }

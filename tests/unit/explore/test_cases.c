@@ -281,7 +281,8 @@ Test(cases, teams_of_segments)
         int64_t size[3]; /* by name of size: of the spec's order */
         int lanes, segments, threads;
     } row[] = {
-        { PAIRS, "medium", { 100000, 16, 35 }, 2, 2, 256 },
+        { PAIRS, "product_tall", { 100000, 16, 35 }, 2, 4, 128 },
+        { PAIRS, "medium", { 100000, 16, 5 }, 2, 2, 256 },
         { PAIRS, "long", { 100, 100000, 100 }, 0, 1, 64 },
         { OVER_LAST("x: 'u8[n, k, f]'", "x", "u32"), "rows", { 1000, 100, 7040 }, 0, 1, 64 },
         { OVER_LAST("x: 'f32[n, k, f]'", "x", "f32"), "rows", { 1000, 100, 1760 }, 0, 1, 256 },

@@ -168,9 +168,15 @@ Test(cost, lanes_that_lie_apart_and_inputs_read_again_are_charged)
         { "kind: reduce\ninputs: {p: 'f32[n, f]', c: 'f32[k, f]'}\nover: f\nmap: (p - c) * (p - c)\noperator: add\n"
           "outputs: {d: 'f32[n, k]'}\n",
           { 1 << 20, 32, 16 },
+          1,
+          2,
+          "arithmetic" },
+        { "kind: reduce\ninputs: {p: 'f32[n, f]', c: 'f32[k, f]'}\nover: f\nmap: (p - c) * (p - c)\noperator: add\n"
+          "outputs: {d: 'f32[n, k]'}\n",
+          { 1 << 20, 32, 7 },
           4,
           40,
-          "L1" },
+          "loads in flight" },
         /* A neighbour of each of 100 offsets that are read at launch. */
         { "kind: stencil\ninputs: {x: 'f32[m, n]', off: 'i32[p, 2]'}\nboundary: clamp\n"
           "outputs: {s: {type: 'f32[m, n]', value: 'gather(x, off, k, add, k)'}}\n",
