@@ -64,7 +64,7 @@ static const struct product_shape {
 } product_shapes[] = { { "product", "product", 49, 49, 2048 },
                        { "product_tall", "product tall", 49, 8, 2048 },
                        { "product_wide", "product wide", 8, 49, 2048 },
-                       { "product_small", "product small", 8, 8, 256 } };
+                       { "product_small", "product small", 8, 8, 1024 } };
 
 static void plan_products(struct planner *pl, const struct strategy *row, const struct pairs *pairs)
 {
