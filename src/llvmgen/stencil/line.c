@@ -4,7 +4,7 @@
  *     a warp has a tile: every lane a stretch of neighbouring points; neighbouring lanes have neighbouring stretches
  *     the arrays of the tile: memory -> shared memory, neighbouring lanes side by side -> each lane its stretch
  *     repeat `steps` times:
- *         the last values of the lane before and the first ones of the lane behind come by shuffles
+ *         the last values of the lane before and the first ones of the lane after it come by shuffles
  *         compute the stretch out of registers
  *     the stretches -> shared memory -> those points that are right, to memory
  *

@@ -448,7 +448,7 @@ static void planes_of_block(struct strip *s)
     }
 }
 
-/* The kernels of several steps, and the roles of the windows behind them. */
+/* The kernels of several steps, and the roles of the windows after them. */
 static int several_of(const struct gen *g, enum stencil_role role[STENCIL_ROLES])
 {
     bool rest[LINE_KERNELS];

@@ -66,6 +66,23 @@ static const struct product_shape {
                        { "product_wide", "product wide", 8, 49, 2048 },
                        { "product_small", "product small", 8, 8, 1024 } };
 
+/* A case of a tuned shape; NULL where its tiles need more shared memory than a block may have, unless it is pinned. */
+static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, const char *variant,
+                                  const struct pairs *pairs)
+{
+    const struct problem *p = pl->plan->problem;
+    struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
+    plan_case_tuned(pl, c, variant);
+    plan_set_pdl(pl, c);
+    plan_lighten(p, c);
+    fit_registers(pairs, c);
+    if (plan_pinned(pl) || shared_bytes(p, c) <= PAIRS_SHARED_MAX)
+        return c;
+    memset(c, 0, sizeof *c);
+    pl->plan->ncases--;
+    return NULL;
+}
+
 static void plan_products(struct planner *pl, const struct strategy *row, const struct pairs *pairs)
 {
     const struct problem *p = pl->plan->problem;
@@ -75,18 +92,11 @@ static void plan_products(struct planner *pl, const struct strategy *row, const 
     const int n = pinned ? 1 : (int)(sizeof product_shapes / sizeof *product_shapes);
     for (int i = 0; i < n; i++) {
         const struct product_shape *s = &product_shapes[i];
-        struct plan_case *c = plan_case_add(pl, row, s->name, (struct formula){ 0 });
-        plan_case_tuned(pl, c, s->variant);
-        plan_set_pdl(pl, c);
-        plan_lighten(p, c);
-        fit_registers(pairs, c);
+        struct plan_case *c = add_case(pl, row, s->name, s->variant, pairs);
         if (pinned)
             return;
-        if (shared_bytes(p, c) > PAIRS_SHARED_MAX) {
-            memset(c, 0, sizeof *c);
-            pl->plan->ncases--;
+        if (!c)
             continue;
-        }
         c->code.guard = f_and(f_and(f_ge(rows, s->rows), f_ge(columns, s->columns)),
                               f_and(f_ge(access_extent(p, &pairs->terms), TERMS_MIN),
                                     f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm))));
@@ -110,18 +120,11 @@ void segreduce_pairs_plan(struct planner *pl, const struct strategy *row)
         const struct shape *s = &shapes[i];
         if (hi < s->length && !pinned)
             continue;
-        struct plan_case *c = plan_case_add(pl, row, s->name, (struct formula){ 0 });
-        plan_case_tuned(pl, c, s->variant);
-        plan_set_pdl(pl, c);
-        plan_lighten(p, c);
-        fit_registers(&pairs, c);
+        struct plan_case *c = add_case(pl, row, s->name, s->variant, &pairs);
         if (pinned)
             return;
-        if (shared_bytes(p, c) > PAIRS_SHARED_MAX) {
-            memset(c, 0, sizeof *c);
-            pl->plan->ncases--;
+        if (!c)
             continue;
-        }
         c->code.guard =
             f_and(f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm)),
                   f_and(f_ge(segments_length(p), s->length), f_ge(access_extent(p, &pairs.terms), TERMS_MIN)));
