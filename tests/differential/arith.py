@@ -133,9 +133,9 @@ class Span:
         return divide_spans(other, self)
 
     def rounded(self, t):
-        slack = 1.0001 * unit(t)
-        lo, hi = self.lo - abs(self.lo) * slack - least(t), self.hi + abs(self.hi) * slack + least(t)
-        top = largest(t)
+        slack, top = 1.0001 * unit(t), largest(t)
+        lo = self.lo if math.isinf(self.lo) else self.lo - abs(self.lo) * slack - least(t)
+        hi = self.hi if math.isinf(self.hi) else self.hi + abs(self.hi) * slack + least(t)
         return span(lo if lo > -top else -INF, hi if hi < top else INF)
 
 
@@ -150,7 +150,9 @@ def around(values):
 
 
 def span(lo, hi):
-    return UNKNOWN if lo != lo or hi != hi else Span(lo, hi)
+    if lo != lo or hi != hi:
+        return UNKNOWN
+    return lo if lo == hi and math.isinf(lo) else Span(lo, hi)
 
 
 def divide_spans(a, b):

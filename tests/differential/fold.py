@@ -120,7 +120,9 @@ def special(values):
 
 
 def middle(v):
-    return (v.lo + v.hi) / 2 if v.__class__ is Span else v
+    if v.__class__ is not Span:
+        return v
+    return UNKNOWN if math.isinf(v.lo) or math.isinf(v.hi) else (v.lo + v.hi) / 2
 
 
 def spread(v):

@@ -79,6 +79,7 @@ class Arithmetic(unittest.TestCase):
         self.assertTrue(e.lo < math.e < e.hi and e.hi - e.lo < 3e-6)
         self.assertIs(Span(-1.0, 1.0) * INF, UNKNOWN)
         self.assertIs(Span(1.0, INF) - Span(1.0, INF), UNKNOWN)
+        self.assertEqual(operation('-', 'f32')(-INF, Span(1.0, 2.0)), -INF)
 
 
 class Expressions(unittest.TestCase):
@@ -177,6 +178,14 @@ class Specs(unittest.TestCase):
         spec = {'kind': 'reduce', 'inputs': {'x': 'f32[n]'}, 'operator': 'min', 'outputs': {'r': 'f32'}}
         self.assertTrue(same(evaluate(spec, {'n': 1}, {}, {'x': [NAN]})['r'][0], NAN))
         self.assertEqual(evaluate(spec, {'n': 0}, {}, {'x': []})['r'][0], INF)
+
+    def test_sum_of_infinities(self):
+        def total(y, x):
+            spec = {'kind': 'reduce', 'inputs': {'x': 'f32[n]', 'y': 'f32[n]'}, 'operator': 'add', 'map': 'y - sinh(x)', 'outputs': {'r': 'f32'}}
+            return evaluate(spec, {'n': len(x)}, {}, {'x': x, 'y': y})['r'][0]
+        self.assertEqual(total([-INF, 1.0], [1.0, INF]), -INF)
+        self.assertTrue(same(total([INF, 1.0], [1.0, INF]), NAN))
+        self.assertIs(total([1.0, 1.0], [1.0, 89.4159]), UNKNOWN)  # sinh may be the largest number or infinite
 
     def test_own_operator(self):
         spec = {'kind': 'reduce', 'inputs': {'x': 'i32[n]'}, 'map': {'first': 'x', 'count': '1'},
