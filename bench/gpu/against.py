@@ -20,7 +20,7 @@ FIELDS = ['line'] + CELL + ['other_us', 'us', 'ratio']
 def measured(bundle, specs, line):
     """Median of each cell of a line."""
     with tempfile.NamedTemporaryFile('r', suffix='.csv') as file:
-        subprocess.run([bundle + '/bin/gpubench', '--specs', specs, '--no-peers', '--samples', '15', '--csv', file.name, *line.split()],
+        subprocess.run([bundle + '/bin/gpubench', '--specs', specs, '--no-peers', '--peers', 'none', '--samples', '15', '--csv', file.name, *line.split()],
                        check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                        env={**os.environ, 'LD_LIBRARY_PATH': bundle + '/lib', 'PTXGEN_CACHE': 'off'})
         return {tuple(row[name] for name in CELL): float(row['us'])

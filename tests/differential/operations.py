@@ -170,7 +170,7 @@ def rounding(function):
 
 def fma(a, b, c, t):
     if any(x.__class__ is not float for x in (a, b, c)):
-        return (a * b + c).rounded(t)
+        return ROUND[t](a * b + c)
     if not all(map(math.isfinite, (a, b))):
         return a * b + c
     if not math.isfinite(c):

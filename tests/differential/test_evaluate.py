@@ -80,6 +80,7 @@ class Arithmetic(unittest.TestCase):
         self.assertIs(Span(-1.0, 1.0) * INF, UNKNOWN)
         self.assertIs(Span(1.0, INF) - Span(1.0, INF), UNKNOWN)
         self.assertEqual(operation('-', 'f32')(-INF, Span(1.0, 2.0)), -INF)
+        self.assertEqual(operation('fma', 'f32')(Span(1.0, 2.0), 3.0, INF), INF)
 
 
 class Expressions(unittest.TestCase):
