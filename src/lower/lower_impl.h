@@ -58,6 +58,9 @@ bool plan_pinned(const struct planner *pl);
 void plan_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
 /* Multiprocessors that grids, and conditions that results depend on, are made for. */
 struct formula plan_sms(const struct problem *p);
+/* Blocks of threads that take whole columns.  Columns of a few places are not worth a block of their own: the device begins
+ * 800 blocks in a microsecond (H200, f32[2, 2^25]: 318 us, in turns 197), so no more blocks than some take turns. */
+struct formula plan_blocks_in_turns(const struct problem *p, struct formula length, struct formula blocks);
 /* Dependent launch wherever the architecture has it. */
 void plan_set_pdl(const struct planner *pl, struct plan_case *c);
 /* Are all settings of the user, in the spec and beside it, tunables (of the strategy, if there is a row) with values in

@@ -166,6 +166,13 @@ struct formula plan_sms(const struct problem *p)
     return state_determinism(p) == DET_DEVICE ? f_const(FIXED) : f_sms();
 }
 
+struct formula plan_blocks_in_turns(const struct problem *p, struct formula length, struct formula blocks)
+{
+    enum { SHORT = 8, BLOCKS_OF_SM = 256, BLOCKS_MOST = 1 << 30 };
+    const struct formula any = f_mul(f_ge(length, SHORT), BLOCKS_MOST);
+    return f_min(blocks, f_max(f_mul(plan_sms(p), BLOCKS_OF_SM), any));
+}
+
 void plan_set_pdl(const struct planner *pl, struct plan_case *c)
 {
     plan_set(c, TN_PDL, pl->plan->device.sm >= 90, "on where the architecture has it");

@@ -153,6 +153,10 @@ bool tunable_given(struct diags *d, const struct strategy *row, const struct tun
 /* Says that this is no value of it. */
 void tunable_report(struct diags *d, enum tunable_id t, const struct tunable *set);
 
+/* Columns of a thread of segreduce.column: side by side; or anywhere in a row, the last ones being the row's last elements;
+ * or as far apart as a block has threads.  Of scan.pipeline: side by side, or a whole row. */
+enum columns_of { COLUMNS_ALIGNED, COLUMNS_SHIFTED, COLUMNS_STRIPED, COLUMNS_WHOLE_ROW };
+
 struct plan_case {
     struct prog_case code; /* what the launcher sees */
     const struct strategy *strategy;
@@ -166,7 +170,7 @@ struct plan_case {
     bool tiled;   /* sums read tiles in shared memory (pairs.h) */
     bool turns;   /* outputs in another order leave through shared memory (stencil_turned(), scan_turn()) */
     /* Stencils, aligned: how many elements, modulo a vector, a step along this axis moves the boundaries.
-     * Columns: the first one is 1 where vectors lie anywhere in a row, the last one being the row's last elements. */
+     * Columns: the first one is an enum columns_of. */
     int shift[SPACE_MAX - 1];
 };
 

@@ -17,6 +17,7 @@
  */
 #include "ring.h"
 #include "ahead.h"
+#include "llvmgen/segscan/few_columns.h"
 
 #include <string.h>
 
@@ -113,7 +114,7 @@ static kb_val tile_elements(const struct scan_ring *r)
     kb *k = g->k;
     if (!scan_few_columns(g->p))
         return kb_imm(k, TY_I64, r->tile);
-    const kb_val lanes = kb_mul(k, gen_value(g, VAL_PER_WARP), gen_value(g, VAL_ACROSS));
+    const kb_val lanes = kb_mul(k, columns_groups(g), columns_lanes(g));
     return kb_cast(k, kb_mul(k, lanes, r->warps * r->each), TY_I64);
 }
 

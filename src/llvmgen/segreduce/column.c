@@ -9,6 +9,7 @@
  *
  * A *shifted* vector lies anywhere in a row, and the last one of a row is the row's last columns, some of which belong
  * to the vector before.  It is read as whole words, one more than it fills, and so not where these pass the array's end.
+ * Columns that are *striped* are read one by one: so many loads are on their way that rows may begin anywhere, and be few.
  *
  *     for place in mine:   load `items` vectors, combine each column's
  *     row groups           of a warp meet by shuffles, those of the block in shared memory, where one thread per column
@@ -26,6 +27,7 @@ struct columns {
     int rows, across; /* row groups, and threads of each */
     int items, vector;
     bool ordered, words;        /* words: vectors lie anywhere in rows and are read by whole words */
+    bool striped;               /* its columns are `across` apart */
     kb_val row, x;              /* i32: of this thread */
     kb_val lo, hi, step;        /* i64: its places are lo, lo + step, … below hi */
     kb_val sure;                /* i64: below it nothing is read beyond an array; at most hi */
@@ -42,6 +44,12 @@ struct columns {
 static void load_place(struct columns *c, kb_val place, bool aligned, struct direct *d)
 {
     struct point pt;
+    for (int j = 0; j < c->vector && c->striped; j++) {
+        segment_point(c->g, &pt, &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
+        direct_load(c->g, pt.base, pt.offset, pt.plus, 1, false, &d[j]);
+    }
+    if (c->striped)
+        return;
     segment_point(c->g, &pt, &c->seg[0], place, kb_imm(c->g->k, TY_I32, 0), 0);
     direct_load(c->g, pt.base, pt.offset, pt.plus, c->vector, aligned, d);
 }
@@ -70,7 +78,8 @@ static void place_points(struct columns *c, kb_val place, bool sure, const struc
         segment_point(c->g, &pt[j], &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
         pt[j].direct = &d[j];
         pt[j].inside = sure;
-        point_is_of_vector(&pt[j], j, c->vector);
+        if (!c->striped)
+            point_is_of_vector(&pt[j], j, c->vector);
     }
 }
 
@@ -183,8 +192,9 @@ static kb_val open_column(struct gen *g, struct segment *seg, kb_val q, kb_val j
     const kb_val per_outer = gen_value(g, VAL_VECTORS_ACROSS);
     const kb_val outer = kb_div(k, q, per_outer);
     const kb_val vector = kb_sub(k, q, kb_mul(k, outer, per_outer));
-    const int width = gen_tunable(g, TN_VECTOR);
-    if (!g->c->shift[0]) {
+    const enum columns_of of = g->c->shift[0];
+    const int width = of == COLUMNS_STRIPED ? 1 : gen_tunable(g, TN_VECTOR);
+    if (of != COLUMNS_SHIFTED) {
         segment_column(g, seg, outer, kb_add(k, kb_mul(k, vector, width), kb_cast(k, j, TY_I64)));
         return kb_true(k);
     }
@@ -219,7 +229,8 @@ static void columns_init(struct columns *c, struct gen *g)
                            .items = gen_tunable(g, TN_ITEMS),
                            .vector = gen_tunable(g, TN_VECTOR),
                            .ordered = !state_commutative(g->p),
-                           .words = g->c->shift[0] && g->c->aligned,
+                           .words = g->c->shift[0] == COLUMNS_SHIFTED && g->c->aligned,
+                           .striped = g->c->shift[0] == COLUMNS_STRIPED,
                            .settles = settle_find(g->p, &(struct settle){ 0 }) };
     c->across = kb_threads(k) / c->rows;
     c->row = kb_div(k, kb_tid(k), c->across);
@@ -253,16 +264,20 @@ static void take_last(struct columns *c)
     take_points(c, pt);
 }
 
-/* Combine the places [from, to) of the columns of vector q0 + x. */
+/* Combine the places [from, to) of the columns of vector q0 + x; striped, of columns q0 * V + x, … + across + x, … */
 static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
 {
     struct gen *g = c->g;
     kb *k = g->k;
     LET(vectors, gen_value(g, VAL_VECTORS));
-    LET(q, kb_add(k, q0, kb_cast(k, c->x, TY_I64)));
+    LET(q, kb_add(k, c->striped ? kb_mul(k, q0, c->vector) : q0, kb_cast(k, c->x, TY_I64)));
     c->exists = kb_lt(k, q, vectors);
     for (int j = 0; j < c->vector; j++) {
-        c->own[j] = open_column(g, &c->seg[j], kb_min(k, q, kb_sub(k, vectors, 1)), kb_imm(k, TY_I32, j));
+        const kb_val number = kb_add(k, q, c->striped ? j * c->across : 0),
+                     of = kb_min(k, number, kb_sub(k, vectors, 1));
+        c->own[j] = open_column(g, &c->seg[j], of, kb_imm(k, TY_I32, c->striped ? 0 : j));
+        if (c->striped)
+            c->own[j] = kb_lt(k, number, vectors);
         segment_enter(g, &c->seg[j]);
         c->acc[j] = partial_new(g, "acc");
         if (c->settles)
@@ -379,7 +394,7 @@ static void split_columns(struct columns *c)
     LET(in_vector, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, VAL_VECTORS))));
     const kb_val first = open_column(g, &mine, kb_min(k, q, kb_sub(k, gen_value(g, VAL_VECTORS), 1)),
                                      kb_and(k, kb_tid(k), c->vector - 1));
-    const kb_val has_column = g->c->shift[0] ? kb_and(k, in_vector, first) : in_vector;
+    const kb_val has_column = g->c->shift[0] == COLUMNS_SHIFTED ? kb_and(k, in_vector, first) : in_vector;
     struct partial total = block_rows(g, c->acc, c->seg, c->vector, c->across, &mine);
     kb_if(k, kb_eq(k, parts, 1)) {
         kb_if(k, has_column) {

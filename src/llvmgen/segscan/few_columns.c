@@ -21,14 +21,24 @@
 
 enum { V_MAX = SCAN_COLUMNS_VECTOR, EACH = 2 };
 
+kb_val columns_lanes(struct gen *g)
+{
+    return gen_has_value(g, VAL_ACROSS) ? gen_value(g, VAL_ACROSS) : kb_imm(g->k, TY_I32, 1);
+}
+
+kb_val columns_groups(struct gen *g)
+{
+    return gen_has_value(g, VAL_PER_WARP) ? gen_value(g, VAL_PER_WARP) : kb_imm(g->k, TY_I32, KB_WARP);
+}
+
 struct columns_shape columns_shape_of(struct gen *g)
 {
     kb *k = g->k;
     struct columns_shape s = { .v = gen_tunable(g, TN_VECTOR), .rows = gen_tunable(g, TN_ITEMS) };
     s.states = scan_columns_most(gen_tunable(g, TN_LOOKBACK_WARPS), s.v);
-    s.q = gen_value(g, VAL_ACROSS);
+    s.q = columns_lanes(g);
     s.columns = kb_mul(k, s.q, s.v);
-    s.groups = gen_value(g, VAL_PER_WARP);
+    s.groups = columns_groups(g);
     s.group = kb_name(kb_div(k, kb_lane(k), s.q), "group");
     s.column = kb_name(kb_sub(k, kb_lane(k), kb_mul(k, s.group, s.q)), "column");
     return s;
@@ -43,6 +53,18 @@ static kb_val place_of(struct gen *g, const struct columns_shape *s, kb_val of, 
 
 /* ---- lanes q apart ----------------------------------------------------------------------------------------------- */
 
+/* Takes what the lane d before has. */
+static void lanes_step(struct gen *g, const struct columns_shape *s, kb_tvar *sum, kb_val d)
+{
+    kb *k = g->k;
+    for (int v = 0; v < s->v; v++) {
+        const kb_tup own = kb_get(k, sum[v]), left = kb_shfl(k, KB_SHFL_UP, own, d, KB_WARP);
+        kb_if(k, kb_ge(k, kb_lane(k), d)) {
+            kb_set(k, sum[v], state_combine(g, left, own));
+        }
+    }
+}
+
 /* Inclusive over the lanes of a warp that have the same columns; all arrive. */
 static void lanes_scan(struct gen *g, const struct columns_shape *s, kb_tup *x)
 {
@@ -50,18 +72,18 @@ static void lanes_scan(struct gen *g, const struct columns_shape *s, kb_tup *x)
     kb_tvar sum[V_MAX];
     for (int v = 0; v < s->v; v++)
         sum[v] = kb_var_new(k, x[v], "sum");
-    kb_var apart = kb_var_new(k, s->q, "apart");
-    apart.uni = KB_UNI_WARP;
-    kb_loop(k) {
-        LET(d, kb_get(k, apart));
-        kb_break_if(k, kb_ge(k, d, KB_WARP));
-        for (int v = 0; v < s->v; v++) {
-            const kb_tup own = kb_get(k, sum[v]), left = kb_shfl(k, KB_SHFL_UP, own, d, KB_WARP);
-            kb_if(k, kb_ge(k, kb_lane(k), d)) {
-                kb_set(k, sum[v], state_combine(g, left, own));
-            }
+    if (gen_has_value(g, VAL_ACROSS)) {
+        kb_var apart = kb_var_new(k, s->q, "apart");
+        apart.uni = KB_UNI_WARP;
+        kb_loop(k) {
+            LET(d, kb_get(k, apart));
+            kb_break_if(k, kb_ge(k, d, KB_WARP));
+            lanes_step(g, s, sum, d);
+            kb_set(k, apart, kb_add(k, d, d));
         }
-        kb_set(k, apart, kb_add(k, d, d));
+    } else {
+        for (int d = 1; d < KB_WARP; d *= 2)
+            lanes_step(g, s, sum, kb_imm(k, TY_I32, d));
     }
     for (int v = 0; v < s->v; v++)
         x[v] = kb_get(k, sum[v]);

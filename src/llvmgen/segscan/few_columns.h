@@ -17,6 +17,9 @@ struct columns_shape {
     kb_val columns; /* i32 */
 };
 struct columns_shape columns_shape_of(struct gen *g);
+/* `q` and `groups`, which the host passes but where a row is one vector. */
+kb_val columns_lanes(struct gen *g);
+kb_val columns_groups(struct gen *g);
 enum { COLUMNS_WORDS_MAX = 2 * KB_TUP_MAX };
 /* The words of a state lie side by side; states have numbers (i64). */
 struct place columns_words_at(struct gen *g, kb_val number);

@@ -201,6 +201,7 @@ enum {
     MARKED_FROM = 1 << 19,
     LONG_COLUMN = 1 << 19,
     LOOKED_COLUMN = 1 << 16,
+    WHOLE_ROWS_FROM = 1 << 23, /* H200 f32 of 2^24/2^22/2^20 by 4: 140/43.6/18.0 us, with look-back 149/43.3/15.4 */
     LOOKED_FROM = 1 << 19,
     WORDS_ACROSS = 16, /* of a row's states */
     WORDS_LOOKED = 2   /* of a state */
@@ -313,12 +314,16 @@ static struct formula rows_of_warp(const struct problem *p, const struct plan_ca
     return f_max(f_div(32, f_max(lanes_across(p, c), 1)), 1);
 }
 
+/* Is a row of columns one vector, which is known when code is made?  No look-back then: totals of so few columns are soon
+ * read. */
+static bool one_vector_a_row(const struct plan_case *c) { return c->shift[0] == COLUMNS_WHOLE_ROW; }
+
 static int least_tile_rows(const struct plan_case *c) { return c->tunable[TN_THREADS] / 32 * c->tunable[TN_ITEMS]; }
 
 /* Elements of a tile. */
 static struct formula tile_elements(const struct problem *p, const struct plan_case *c)
 {
-    if (!scan_few_columns(p))
+    if (!scan_few_columns(p) || one_vector_a_row(c))
         return f_const(scan_tile_elements(c));
     return f_mul(f_mul(rows_of_warp(p, c), least_tile_rows(c)), f_max(segments_inner(p), 1));
 }
@@ -329,6 +334,8 @@ static struct formula whole_warps(const struct problem *p, const struct plan_cas
 {
     const struct formula columns = segments_inner(p);
     const int vector = c->tunable[TN_VECTOR], unit = unit_of(p);
+    if (one_vector_a_row(c))
+        return f_eq(columns, vector);
     struct formula fit = f_le(columns, scan_columns_most(c->tunable[TN_LOOKBACK_WARPS], vector));
     if (c->tunable[TN_THREADS] / 32 % unit)
         fit = f_and(fit, f_eq(f_mod(tile_elements(p, c), unit), 0));
@@ -349,6 +356,7 @@ static const struct size {
     { "medium", "medium_pipeline", 23, STAGES, 0 },
     { "", "pipeline", 0, STAGES, 0 },
 }, looked = { "columns", "columns_pipeline", 0, STAGES, LOOKS },
+  whole_row = { "columns", "whole_row_pipeline", 0, STAGES, 0 },
   looked_one = { "one column", "odd_columns_pipeline", 0, STAGES, LOOKS }, kept = { "kept", "pipeline", 0, STAGES, 0 },
   kept_wide = { "kept wide", "pipeline", 0, STAGES, 0 };
 
@@ -378,6 +386,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     plan_set(c, TN_MIN_BLOCKS, scan_ring_keeps(p) ? c->tunable[TN_BLOCKS_PER_SM] : 1,
              "the ring takes a multiprocessor's shared memory");
     plan_set(c, TN_PDL, 1, NULL);
+    c->shift[0] = size == &whole_row ? COLUMNS_WHOLE_ROW : COLUMNS_ALIGNED;
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
     const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS],
                                 c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
@@ -399,15 +408,20 @@ static bool looks_fit(const struct planner *pl)
            most_items(p, &pl->plan->device, 256, UPSWEEP, widest_vector(p), STAGES, LOOKS) > 0;
 }
 
-/* Whole vectors of columns, and any number of them.  True where no other case is wanted: those of a variant would have as
- * many warps that look back. */
+/* Rows of one vector, rows of whole vectors, and any rows.  True where no other case is wanted: those of a variant would have
+ * as many warps that look back. */
 static bool add_looked(struct planner *pl, const struct strategy *row, struct formula guard)
 {
-    if (plan_pinned(pl))
+    const struct problem *p = pl->plan->problem;
+    const int vector = plan_setting(pl, TN_VECTOR, widest_vector(p));
+    const bool pinned = plan_pinned(pl), whole_rows = vector * access_widest(p) == UNIT;
+    if (whole_rows && (!pinned || plan_setting(pl, TN_LOOKBACK_WARPS, LOOKS) == 0))
+        add_case(pl, row, &whole_row, pinned ? guard : f_and(f_ge(scan_length(p), WHOLE_ROWS_FROM), guard));
+    if (pinned)
         return add_case(pl, row, &looked, guard)->overridden[TN_LOOKBACK_WARPS];
-    guard = f_and(looked_columns(pl->plan->problem), guard);
+    guard = f_and(looked_columns(p), guard);
     add_case(pl, row, &looked, guard);
-    if (widest_vector(pl->plan->problem) > 1)
+    if (widest_vector(p) > 1)
         add_case(pl, row, &looked_one, guard);
     return true;
 }
@@ -488,9 +502,11 @@ bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
         plan_value_arg(k, VAL_FLAGS_ALIGNED, TY_I32, f_eq(f_mod(f_misalign(f_pointer(p->flags)), UNIT), 0));
     const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : tile_args(pl, c, k);
     const int window = 32 * scan_ahead_each(p);
-    if (scan_few_columns(p)) {
+    if (scan_few_columns(p) && !one_vector_a_row(c)) {
         plan_value_arg(k, VAL_ACROSS, TY_I32, lanes_across(p, c));
         plan_value_arg(k, VAL_PER_WARP, TY_I32, rows_of_warp(p, c));
+    }
+    if (scan_few_columns(p)) {
         scan_control_args(pl, c, f_mul(tiles, segments_inner(p)));
     } else {
         scan_control_args(pl, c, scan_own_tiles(p) ? tiles : f_mul(f_cdiv(tiles, window), window));

@@ -2,7 +2,7 @@
 /* column.c - planning of reductions along a dimension that is not the last.
  *
  * A vector is 16 bytes of neighbouring columns; of narrow types it is 8 bytes anywhere in a row, read as words and
- * shifted, where rows are not multiples of 16 bytes.  Where there are enough vectors of columns for all threads of the
+ * shifted, where rows are not multiples of 16 bytes.  Other columns are read one by one, some of them per thread.  Where there are enough vectors of columns for all threads of the
  * device, a thread takes all places of its columns; otherwise row groups of a block share them, and several blocks do
  * where columns are few and long.
  */
@@ -57,6 +57,15 @@ static int columns_shifted(const struct planner *pl, int vector)
     return !takes || !any ? 0 : vector < most ? vector : most;
 }
 
+/* Columns per thread where a block's threads lie between them; 1: not. */
+static int columns_striped(const struct problem *p, int vector)
+{
+    enum { MOST = 4 };
+    if (shares_all(p) || problem_writes(p, AT_POINT) || p->sums)
+        return 1;
+    return vector < MOST ? vector : MOST;
+}
+
 /* Fewer leave row groups of strips idle.  Not measured against other numbers. */
 enum { FEW_ROWS = 64 };
 
@@ -67,11 +76,12 @@ static const struct shape {
 } shapes[] = { { "columns", 0, 0 }, { "two", 2, 2 }, { "few", 4, 4 }, { "some", 32, 64 }, { "strips", 0, 0 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* What a case is of: a shape, `vector` columns per thread, beside cases of more. */
+/* What a case is of: a shape, `vector` columns per thread, */
 struct columns {
     const struct shape *shape;
     int vector;
-    bool beside, shifted; /* shifted: anywhere in a row */
+    bool beside; /* cases of more columns */
+    enum columns_of of;
 };
 
 /* Registers hold what is loaded and the states of all columns; all blocks that share columns are there at once. */
@@ -79,7 +89,9 @@ static void fit_registers(const struct problem *p, const struct columns *of, str
 {
     const int vector = c->tunable[TN_VECTOR], words = segreduce_state_words(p) * vector;
     const bool wide = words >= COLUMN_WIDE_WORDS;
-    if (of->shifted) {
+    if (of->of == COLUMNS_STRIPED)
+        plan_set(c, TN_ITEMS, 4, "as many loads in flight as fit registers");
+    if (of->of == COLUMNS_SHIFTED) {
         plan_set(c, TN_ITEMS, 8,
                  "H100 f16, u8, bf16, bf16 twice by 117/397/49/28: 50/59/47/73 us, 4 items 52/62/46/73");
         plan_set(c, TN_BLOCKS_PER_SM, wide ? 3 : 4, "H100, as above: 4 blocks 47/55/42/68 us, 8 50/59/47/73; 3: model");
@@ -104,12 +116,13 @@ static struct plan_case *columns_case(struct planner *pl, const struct strategy 
     if (c->tunable[TN_ROWS] > c->tunable[TN_THREADS])
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS], NULL);
     plan_set(c, TN_VECTOR, of->vector, "16 bytes of the widest array, or 4 columns, as far as states fit registers");
-    c->shift[0] = of->shifted;
+    c->shift[0] = of->of;
     if (of->beside)
         c->tunable[TN_VECTOR] = of->vector; /* whatever the user sets for the vectors beside it */
     plan_set_pdl(pl, c);
     plan_set(c, TN_EVICT_FIRST,
-             !problem_writes(pl->plan->problem, AT_POINT) && !shares_all(pl->plan->problem) && !of->shifted,
+             !problem_writes(pl->plan->problem, AT_POINT) && !shares_all(pl->plan->problem) &&
+                 of->of != COLUMNS_SHIFTED,
              "every vector is read once, and few are written");
     fit_registers(pl->plan->problem, of, c);
     segreduce_fit_items(c);
@@ -166,7 +179,7 @@ static void add_shifted(struct planner *pl, const struct strategy *row, const st
     bool never = false;
     const struct formula sizes = shape_guard(pl, shape, vector, true, &never);
     if (!never)
-        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, true, true },
+        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, true, COLUMNS_SHIFTED },
                       arena_printf(&pl->s->arena, "%s_shifted", shape->name), WORD_BYTES, sizes, false);
 }
 
@@ -180,8 +193,8 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     const bool strips = shape == &shapes[SHAPES - 1];
     const bool vectors = shares_all(p) ? vector > 1 && strips : access_aligned_guard(p, vector, true, &aligned);
     if (!never && vectors)
-        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false, false }, shape->name, vector,
-                      sizes, false);
+        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false, COLUMNS_ALIGNED }, shape->name,
+                      vector, sizes, false);
     const int shifted = vectors ? columns_shifted(pl, vector) : 0;
     if (shifted)
         add_shifted(pl, row, shape, shifted);
@@ -193,8 +206,10 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
         const struct formula none = shifted ? f_lt(inner, shifted) : f_ne(f_mod(inner, vector), 0);
         single = f_and(single, f_or(none, f_lt(segments_length(p), FEW_ROWS)));
     }
+    const int striped = shape == &shapes[0] && !plan_overrides(pl, TN_VECTOR) ? columns_striped(p, vector) : 1;
+    const enum columns_of of = striped > 1 ? COLUMNS_STRIPED : COLUMNS_ALIGNED;
     if (!never)
-        columns_case(pl, row, &(struct columns){ shape, 1, vectors, false },
+        columns_case(pl, row, &(struct columns){ shape, striped, vectors, of },
                      arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }
 
@@ -217,7 +232,7 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
         { threads < 32 || rows > threads || !segreduce_power_of_two(threads) || !segreduce_power_of_two(rows),
           "threads and rows must be powers of two, and rows not above threads" },
         { rows > 1 && rows < vector, "several rows must be no fewer than the elements of a vector" },
-        { c->shift[0] && columns_shifted(pl, vector) != vector,
+        { c->shift[0] == COLUMNS_SHIFTED && columns_shifted(pl, vector) != vector,
           "vectors anywhere in a row have 4 to 8 bytes of narrow scalars" },
         { c->tunable[TN_ITEMS] * vector > ITEMS_MAX, "a thread holds at most 64 elements" },
         { vector > most_columns(pl->plan->problem) || !segreduce_power_of_two(vector),
@@ -249,12 +264,13 @@ bool segreduce_column_build(struct planner *pl, struct plan_case *c)
     if (!check_tunables(pl, c))
         return false;
     const int vector = c->tunable[TN_VECTOR];
-    const bool shifted = c->shift[0];
-    const struct formula all = vectors(p, vector, shifted), inner = segments_inner(p);
-    const struct formula groups = f_cdiv(all, c->tunable[TN_THREADS] / c->tunable[TN_ROWS]);
+    const bool shifted = c->shift[0] == COLUMNS_SHIFTED, striped = c->shift[0] == COLUMNS_STRIPED;
+    const struct formula all = vectors(p, striped ? 1 : vector, shifted), inner = segments_inner(p);
+    const int across = c->tunable[TN_THREADS] / c->tunable[TN_ROWS];
+    const struct formula groups = f_cdiv(all, striped ? across * vector : across);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     plan_value_arg(k, VAL_VECTORS, TY_I64, all);
-    plan_value_arg(k, VAL_VECTORS_ACROSS, TY_I64, shifted ? f_cdiv(inner, vector) : f_div(inner, vector));
+    plan_value_arg(k, VAL_VECTORS_ACROSS, TY_I64, shifted ? f_cdiv(inner, vector) : f_div(inner, striped ? 1 : vector));
     plan_launch(pl, c, 0, c->tunable[TN_ROWS] == 1 ? groups : several_blocks(pl, c, k, groups));
     return true;
 }

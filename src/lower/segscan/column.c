@@ -89,11 +89,14 @@ static struct formula blocks_of(const struct problem *p, const struct plan_case 
 
 bool segscan_column_build(struct planner *pl, struct plan_case *c)
 {
+    const struct problem *p = pl->plan->problem;
     const bool strips = c->tunable[TN_ROWS] > 1;
-    const struct formula blocks = blocks_of(pl->plan->problem, c);
+    const struct formula blocks = blocks_of(p, c);
     scan_kernel(pl, c, "");
-    plan_launch(pl, c, 0, f_max(strips || c->turns ? blocks : f_min(blocks, 1 << 20), 1));
-    const struct misfit m[] = { { strips && pl->plan->problem->offsets >= 0,
+    plan_launch(
+        pl, c, 0,
+        f_max(strips || c->turns ? blocks : f_min(plan_blocks_in_turns(p, scan_length(p), blocks), 1 << 20), 1));
+    const struct misfit m[] = { { strips && p->offsets >= 0,
                                   "segments between offsets have lengths of their own, and a thread each (rows: 1)" },
                                 { strips && c->tunable[TN_ROWS] != c->tunable[TN_THREADS] / 32,
                                   "rows: one per warp, or a single one" },

@@ -189,7 +189,7 @@ Test(cases, narrow_columns_lie_anywhere_in_rows)
         { "u8", 100000, 400, 16, "some" },
         { "u8", 100000, 397, 8, "some_shifted" },
         { "u8", 1000, 200001, 8, "strips_shifted" },
-        { "u8", 3, 200001, 1, "columns_scalar" },
+        { "u8", 3, 200001, 4, "columns_scalar" },
         { "u8", 100000, 7, 1, "some_scalar" },
         { "i16", 100000, 49, 4, "some_shifted" },
         { "i16", 100, 1200001, 4, "columns_shifted" },
