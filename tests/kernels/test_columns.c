@@ -32,10 +32,11 @@ Test(columns, narrow_columns)
 }
 
 /* Columns of a thread that lie a block's threads apart: the last block's are there in part, rows begin anywhere, and places
- * are no multiple of what a round takes. */
+ * are no multiple of what a round takes; all places of them, or what a row group has, in one part and in several. */
 Test(columns, striped_columns)
 {
-    static const int64_t sizes[][3] = { { 1, 3, 1031 }, { 1, 1, 1025 }, { 2, 5, 1501 }, { 1, 9, 2049 }, { 3, 2, 701 } };
+    static const int64_t sizes[][3] = { { 1, 3, 1031 }, { 1, 1, 1025 },  { 2, 5, 1501 }, { 1, 9, 2049 }, { 3, 2, 701 },
+                                        { 1, 700, 70 }, { 1, 131, 397 }, { 2, 65, 99 },  { 3, 1000, 45 } };
     static const char *const spec[] = {
         "kind: reduce\ninputs: {x: 'f32[d, m, n]', w: 'f32[m]', v: 'f32[n]'}\nover: m\nmap: x * w + v\noperator: add\n"
         "outputs: {r: 'f32[d, n]'}\n",
@@ -45,12 +46,14 @@ Test(columns, striped_columns)
         "kind: reduce\ninputs: {x: 'i32[d, m, n]'}\nover: m\n"
         "operator: {state: i32, identity: 0, combine: 'select(b == 0, a, b)'}\noutputs: {r: 'i32[d, n]'}\n",
     };
-    for (int i = 0; i < 3 * 5; i++) {
+    const int n = sizeof sizes / sizeof *sizes;
+    for (int i = 0; i < 3 * n; i++) {
         struct harness h;
-        cr_assert(harness_open(&h, "striped", spec[i / 5], "sm_90", NULL), "%s", h.text);
-        harness_data_at(&h, sizes[i % 5], 3, i % 4, false);
-        cr_assert(harness_check(&h, "seed:1,race,uninit,guard,sms:1"), "%d: %s\n%s", i % 5, h.text, spec[i / 5]);
-        cr_expect(strcmp(ptxgen_host_case(h.host), "columns_scalar") == 0, "%d: case %s", i, ptxgen_host_case(h.host));
+        const char *name = i % n < 5 ? "columns_scalar" : "strips_scalar";
+        cr_assert(harness_open(&h, "striped", spec[i / n], "sm_90", NULL), "%s", h.text);
+        harness_data_at(&h, sizes[i % n], 3, i % 4, false);
+        cr_assert(harness_check(&h, "seed:1,race,uninit,guard,sms:1"), "%d: %s\n%s", i % n, h.text, spec[i / n]);
+        cr_expect(strcmp(ptxgen_host_case(h.host), name) == 0, "%d: case %s", i, ptxgen_host_case(h.host));
         harness_close(&h);
     }
 }

@@ -390,10 +390,12 @@ static void split_columns(struct columns *c)
     columns_reduce(c, q0, from, kb_min(k, kb_add(k, from, gen_value(g, VAL_CHUNK)), length));
     struct segment mine; /* the column that this thread finishes */
     LET(own, kb_div(k, kb_and(k, kb_tid(k), width - 1), c->vector));
-    LET(q, kb_add(k, q0, kb_cast(k, own, TY_I64)));
+    LET(j, kb_and(k, kb_tid(k), c->vector - 1));
+    const kb_val x = c->striped ? kb_add(k, own, kb_mul(k, j, c->across)) : own;
+    LET(q, kb_add(k, c->striped ? kb_mul(k, q0, c->vector) : q0, kb_cast(k, x, TY_I64)));
     LET(in_vector, kb_and(k, kb_lt(k, kb_tid(k), width), kb_lt(k, q, gen_value(g, VAL_VECTORS))));
     const kb_val first = open_column(g, &mine, kb_min(k, q, kb_sub(k, gen_value(g, VAL_VECTORS), 1)),
-                                     kb_and(k, kb_tid(k), c->vector - 1));
+                                     c->striped ? kb_imm(k, TY_I32, 0) : j);
     const kb_val has_column = g->c->shift[0] == COLUMNS_SHIFTED ? kb_and(k, in_vector, first) : in_vector;
     struct partial total = block_rows(g, c->acc, c->seg, c->vector, c->across, &mine);
     kb_if(k, kb_eq(k, parts, 1)) {

@@ -206,7 +206,8 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
         const struct formula none = shifted ? f_lt(inner, shifted) : f_ne(f_mod(inner, vector), 0);
         single = f_and(single, f_or(none, f_lt(segments_length(p), FEW_ROWS)));
     }
-    const int striped = shape == &shapes[0] && !plan_overrides(pl, TN_VECTOR) ? columns_striped(p, vector) : 1;
+    const bool may = (shape == &shapes[0] || strips) && !plan_overrides(pl, TN_VECTOR);
+    const int striped = may ? columns_striped(p, vector) : 1;
     const enum columns_of of = striped > 1 ? COLUMNS_STRIPED : COLUMNS_ALIGNED;
     if (!never)
         columns_case(pl, row, &(struct columns){ shape, striped, vectors, of },

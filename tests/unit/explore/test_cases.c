@@ -193,7 +193,7 @@ Test(cases, narrow_columns_lie_anywhere_in_rows)
         { "u8", 100000, 7, 1, "some_scalar" },
         { "i16", 100000, 49, 4, "some_shifted" },
         { "i16", 100, 1200001, 4, "columns_shifted" },
-        { "f32", 100000, 397, 1, "strips_scalar" },
+        { "f32", 100000, 397, 4, "strips_scalar" },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char spec[256];
