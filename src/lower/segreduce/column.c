@@ -183,6 +183,23 @@ static void add_shifted(struct planner *pl, const struct strategy *row, const st
                       arena_printf(&pl->s->arena, "%s_shifted", shape->name), WORD_BYTES, sizes, false);
 }
 
+/* When a shape is taken with columns that are loaded one by one, beside vectors of `vector`, and of `shifted` if there are
+ * any.  Strips are better where there are rows for them, and columns for the threads of strips only. */
+static struct formula single_guard(const struct planner *pl, const struct columns *of, int vector, int shifted,
+                                   bool *never)
+{
+    const struct problem *p = pl->plan->problem;
+    struct formula f = shape_guard(pl, of->shape, 1, false, never);
+    if (of->shape != &shapes[0])
+        return f;
+    const struct formula inner = segments_inner(p), few = f_lt(segments_length(p), FEW_ROWS);
+    if (of->vector > 1)
+        f = f_and(f, f_or(enough(p, vectors(p, of->vector, false)), few));
+    if (shifted || (shares_all(p) && vector > 1))
+        f = f_and(f, f_or(shifted ? f_lt(inner, shifted) : f_ne(f_mod(inner, vector), 0), few));
+    return f;
+}
+
 /* The shape with vectors, and one column per thread for all other sizes and addresses. */
 static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, int vector)
 {
@@ -199,18 +216,11 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     if (shifted)
         add_shifted(pl, row, shape, shifted);
     never = false;
-    struct formula single = shape_guard(pl, shape, 1, false, &never);
-    /* Strips of several columns are better where there are rows for them. */
-    if (shape == &shapes[0] && (shifted || (shares_all(p) && vector > 1))) {
-        const struct formula inner = segments_inner(p);
-        const struct formula none = shifted ? f_lt(inner, shifted) : f_ne(f_mod(inner, vector), 0);
-        single = f_and(single, f_or(none, f_lt(segments_length(p), FEW_ROWS)));
-    }
     const bool may = (shape == &shapes[0] || strips) && !plan_overrides(pl, TN_VECTOR);
-    const int striped = may ? columns_striped(p, vector) : 1;
-    const enum columns_of of = striped > 1 ? COLUMNS_STRIPED : COLUMNS_ALIGNED;
+    const struct columns of = { shape, may ? columns_striped(p, vector) : 1, vectors, COLUMNS_ALIGNED };
+    const struct formula single = single_guard(pl, &of, vector, shifted, &never);
     if (!never)
-        columns_case(pl, row, &(struct columns){ shape, striped, vectors, of },
+        columns_case(pl, row, &(struct columns){ shape, of.vector, vectors, of.vector > 1 ? COLUMNS_STRIPED : of.of },
                      arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }
 
