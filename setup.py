@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package: the C library, built with CMake (or taken from PTXGEN_BUILD, the folder with libptxgen.so), and the extension
-over it, for CPython 3.11 and all later ones.  The wheel holds both."""
+"""The Python package: the C library with LLVM inside, built with CMake (or taken from PTXGEN_BUILD, the folder with libptxgen.so),
+and the extension over it, for CPython 3.11 and all later ones.  The wheel holds both."""
 import glob
 import os
 import pathlib
@@ -19,11 +19,9 @@ def library():
     """The folder with the shared library."""
     if "PTXGEN_BUILD" in os.environ:
         return pathlib.Path(os.environ["PTXGEN_BUILD"]).resolve()
-    build = ROOT / "build" / "wheel"
-    if not (build / "build.ninja").exists():
-        subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"], check=True)
-    subprocess.run(["ninja", "-C", build, "ptxgen_shared"], check=True)
-    return build
+    subprocess.run(["cmake", "--preset", "static"], cwd=ROOT, check=True)
+    subprocess.run(["ninja", "-C", ROOT / "build" / "static", "ptxgen_onelib"], check=True)
+    return ROOT / "build" / "static" / "bench" / "gpu"
 
 
 class Build(build_ext):

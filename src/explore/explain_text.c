@@ -51,7 +51,7 @@ void explain_verdict(const struct explained *x, struct str *out)
     const double least_in_graph = l->seconds - x->model.launch + x->model.graph_node;
     if (!x->at_size) {
         str_printf(out,
-                   x->has_model ? "no time is predicted: give all sizes by --size NAME=N\n"
+                   x->has_model ? "no time is predicted: not all sizes are given (command line: --size NAME=N)\n"
                                 : "no time is predicted: no GPU with %s is known\n",
                    x->plan->device.arch);
         return;

@@ -54,7 +54,7 @@ run explain "$specs/apps/heat.yaml" --arch=sm_90; exits 0; grep -q '^All stages'
 run explain "$specs/sum.yaml" --arch=sm_90 --ranks 2; exits 2; err_has 'give all of them'
 for wrong in '' 0 2, x 65537 -2; do run explain "$specs/sum.yaml" --size n=9 --ranks "$wrong"; exits 2; err_has 'as in --ranks 2,4,8'; done
 run explain "$specs/sum.yaml" --size n=9 --ranks 2 --html=x.html; exits 2; err_has 'leave out --html'
-run explain "$specs/sum.yaml" --arch=sm_90; exits 0; out_has 'reduce.block  *chosen$'; out_has '^no time is predicted: give all sizes'
+run explain "$specs/sum.yaml" --arch=sm_90; exits 0; out_has 'reduce.block  *chosen$'; out_has '^no time is predicted: not all sizes'
 for n in 2^61 2^62; do
     run explain "$specs/scan_sum.yaml" --gpu=H200 --size n=$n; exits 1; err_has "the shape of 'x' is negative or too large"
 done
