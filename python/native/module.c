@@ -2,6 +2,7 @@
 /* module.c - the module ptxgen._native; types of arrays; errors. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "native.h"
@@ -207,10 +208,26 @@ static PyObject *tuning_path(PyObject *self, PyObject *nothing)
     return path ? take_text(path, NULL) : Py_NewRef(Py_None);
 }
 
+/* 2010 or "PTXG-2010"; -1 with an exception set. */
+static long code_number(PyObject *code)
+{
+    static const char mark[] = "PTXG-";
+    const char *text = PyUnicode_Check(code) ? PyUnicode_AsUTF8AndSize(code, NULL) : NULL;
+    char *end;
+
+    if (!text)
+        return PyLong_AsLong(code);
+    const long number = strncmp(text, mark, sizeof mark - 1) == 0 ? strtol(text + sizeof mark - 1, &end, 10) : -1;
+    if (number >= 0 && end > text + sizeof mark - 1 && !*end)
+        return number;
+    refuse("a message has a code such as 'PTXG-2010', and not '%s'", text);
+    return -1;
+}
+
 static PyObject *explain_code(PyObject *self, PyObject *code)
 {
     const char *title, *text;
-    const long number = PyLong_AsLong(code);
+    const long number = code_number(code);
 
     (void)self;
     if (number == -1 && PyErr_Occurred())

@@ -36,6 +36,10 @@ static bool read_sizes(struct work *w, PyObject *sizes)
         if (i == ptxgen_problem_size_count(w->problem))
             return refuse("there is no size '%s'", name);
         w->size[i] = PyLong_AsLongLong(value);
+        if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            PyErr_Clear();
+            return refuse("size '%s' does not fit 64 bits", name);
+        }
         if (PyErr_Occurred())
             return false;
     }

@@ -39,7 +39,7 @@ def options(settings, sizes, **given):
 
 def compile(spec, name="spec", *, arch=None, variant=None, gpu=None, tuning=None, settings=None, sizes=None, cache=None):
     """A function from the text of a spec, or from a dict of the same form."""
-    if isinstance(spec, dict):
+    if isinstance(spec, collections.abc.Mapping):
         spec = yaml(spec) + "\n"
     if not isinstance(spec, str):
         raise TypeError(f"a spec is a text or a dict, and not {type(spec).__name__!r}; ptxgen.load() reads a file")

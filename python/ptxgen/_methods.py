@@ -154,9 +154,18 @@ def restore_results(names, values):
     return _results(names)(values)
 
 
+# A notebook has a style of its own, light or dark; what it lacks are the lengths of bars, and the lines of the stages' graph.
+STYLE = """.ptxgen table{width:100%}.ptxgen td{text-align:left;vertical-align:top;overflow-wrap:anywhere}
+.ptxgen td.number{text-align:right;white-space:nowrap}.ptxgen .wide{width:60%}.ptxgen tr.unfit{opacity:.6}.ptxgen tr.chosen td:first-child{font-weight:700}
+.ptxgen .bar{height:.9em;border-radius:.2em;background:#4078c0}.ptxgen .bar.least{background:#999}.ptxgen .bar.predicted{background:#d9a23b}
+.ptxgen svg{width:100%;height:auto}.ptxgen svg text{fill:currentColor;font:11px sans-serif}
+.ptxgen svg rect{fill:none;stroke:currentColor}.ptxgen svg .edge{fill:none;stroke:currentColor}
+.ptxgen .flow{display:flex;align-items:center;gap:2.5em}.ptxgen .flow li{list-style:none;border:1px solid;padding:.3em .8em;margin:.3em 0}"""
+
+
 def page(self):
-    """What a notebook shows."""
-    return self._explain(self._choice, HTML, 0)
+    """What a notebook shows: the sections of the page of `ptxgen explain --html` without the code, with a style of their own."""
+    return f'<div class="ptxgen"><style>{STYLE}</style>{self._explain(self._choice, HTML, 0)}</div>'
 
 
 def attach(function):

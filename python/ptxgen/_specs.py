@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Specs from Python functions: traced once, printed as YAML, compiled as any other spec."""
+import ast
 import inspect
 import json
 import re
+from collections.abc import Mapping
 
 from . import _values as values
 
@@ -18,7 +20,7 @@ def scalar(x, flow=False):
 
 
 def flow(x):
-    if isinstance(x, dict):
+    if isinstance(x, Mapping):
         return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in x.items()) + "}"
     return "[" + ", ".join(flow(item) for item in x) + "]" if isinstance(x, (list, tuple)) else scalar(x, True)
 
@@ -27,8 +29,8 @@ def yaml(spec, indent=""):
     """A dict as the text of a spec: what fits into a line in flow style."""
     lines = []
     for key, item in spec.items():
-        line = f"{indent}{key}: {scalar(item) if not isinstance(item, (dict, list, tuple)) else flow(item)}"
-        if isinstance(item, dict) and (not indent and key in ("inputs", "outputs", "operator", "reductions", "scans", "let", "stages")
+        line = f"{indent}{key}: {scalar(item) if not isinstance(item, (Mapping, list, tuple)) else flow(item)}"
+        if isinstance(item, Mapping) and (not indent and key in ("inputs", "outputs", "operator", "reductions", "scans", "let", "stages")
                                        or len(line) > 100 or "kind" in item):
             lines += [f"{indent}{key}:", yaml(item, indent + "  ")]
         else:
@@ -56,13 +58,24 @@ class Operator:
         return f"<ptxgen.Operator {self._function.__name__} on {flow(self.spec['state'])}>"
 
 
+def annotation(function, state):
+    """What `from __future__ import annotations` made a text of its source; a type that was given as a text stays."""
+    if not isinstance(state, str):
+        return state
+    try:
+        return ast.literal_eval(state)
+    except (SyntaxError, ValueError):
+        seen = inspect.getclosurevars(function)
+        return {**function.__globals__, **seen.nonlocals}.get(state, state)
+
+
 def operator(function=None, *, state=None, identity=None, commutative=None):
     """An operator from a function of two states, the left one first; the state is a type or a dict of them, here or as `a`'s annotation."""
     if function is None:
         return lambda f: operator(f, state=state, identity=identity, commutative=commutative)
     parameters = list(inspect.signature(function).parameters.values())
     if state is None and parameters and parameters[0].annotation is not inspect.Parameter.empty:
-        state = parameters[0].annotation
+        state = annotation(function, parameters[0].annotation)
     if len(parameters) != 2 or state is None:
         raise TypeError(f"{function.__name__} is no operator: it takes two states, whose type is given as state= or at the first of them")
     return Operator(function, state, identity, commutative)
@@ -84,12 +97,12 @@ def written(result, prefix, taken=()):
 
 # ---- specs ----------------------------------------------------------------------------------------------------------------------------
 def traced(function, known):
-    """What a function gives for values that have the names of its parameters."""
-    names = list(inspect.signature(function).parameters)
+    """What a function gives for values that have the names of its parameters; one with a default keeps that."""
+    names = [name for name, p in inspect.signature(function).parameters.items() if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     wrong = [name for name in names if name not in known]
     if wrong:
         raise TypeError(f"there is nothing called '{wrong[0]}' here; there is {', '.join(known)}")
-    return function(*(values.Value(name) for name in names))
+    return function(*(values.Value(name, truth=str(known[name]).startswith("bool")) for name in names))
 
 
 def expressions(item, known, lets):
@@ -106,12 +119,19 @@ def expressions(item, known, lets):
     return made
 
 
+def combined(key, item):
+    """What stands at `operator`: a function must be an operator, whose state has a type."""
+    if key == "operator" and callable(item) and not isinstance(item, Operator):
+        raise TypeError("a function that combines states is an operator after @ptxgen.operator, which takes the state's type")
+    return item
+
+
 def entries(item, known, lets):
     """The value of a key; of `reductions` and `scans` each entry, which may be an operator alone."""
     made = {}
     for name, entry in item.items():
         entry = entry if isinstance(entry, dict) else {"operator": entry}
-        made[name] = {key: expressions(part, known, lets) for key, part in entry.items()}
+        made[name] = {key: expressions(combined(key, part), known, lets) for key, part in entry.items()}
     return made
 
 
@@ -120,7 +140,7 @@ def build(kind, inputs, outputs, keys):
     options = {key: keys.pop(key) for key in COMPILE if key in keys}
     lets, stencil_like = dict(keys.pop("let", {})), kind == "stencil"
     sizes = [name for shape in inputs.values() for name in re.findall(r"\b[A-Za-z_]\w*\b(?=[^\[]*\])", str(shape))]
-    known = dict.fromkeys([*inputs, *keys.get("params", {}), *sizes, *lets])
+    known = {**inputs, **keys.get("params", {}), **dict.fromkeys([*sizes, *lets])}
     results = dict.fromkeys([*{"reduce": ["r"], "scan": ["s", "total"]}.get(kind, []), *keys.get("reductions", {}), *keys.get("scans", {})])
     spec = {"kind": kind, **{key: keys.pop(key) for key in ("name", "doc") if key in keys}, "inputs": inputs}
     spec.update({key: keys.pop(key) for key in ("params", "boundary") if key in keys})
@@ -129,7 +149,7 @@ def build(kind, inputs, outputs, keys):
         if key in ("reductions", "scans"):
             body[key] = entries(item, {**known, **outputs}, None) if stencil_like else entries(item, known, lets)
         else:
-            body[key] = expressions(item, known, lets if key == "map" else None)
+            body[key] = expressions(combined(key, item), known, lets if key == "map" else None)
     made = {}
     for name, item in outputs.items():
         made[name] = item if not isinstance(item, tuple) else {

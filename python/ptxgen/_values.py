@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values that stand for an element's while a function is traced."""
 import math
+import operator
 
 # How tightly an expression binds, as in the spec language's grammar.
 PRECEDENCE = {"or": 1, "and": 2, "not": 3, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8,
               "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
 PREFIX, ATOM = 11, 12
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 class Value:
-    """An expression of the spec language: a name, or an operation on others."""
+    """An expression of the spec language: a name, or an operation on others.  _truth: it is known to be a bool."""
 
-    __slots__ = ("_form", "_level", "_parts")
+    __slots__ = ("_form", "_level", "_parts", "_truth")
     __hash__ = object.__hash__
 
-    def __init__(self, form, level=ATOM, parts=()):
-        self._form, self._level, self._parts = form, level, parts
+    def __init__(self, form, level=ATOM, parts=(), truth=False):
+        self._form, self._level, self._parts, self._truth = form, level, parts, truth
+
+    def __repr__(self):
+        return f"<ptxgen value {text(self)}>"
 
     def __getattr__(self, name):
         if name.startswith("_") or self._parts:
@@ -25,7 +30,12 @@ class Value:
     def __getitem__(self, at):
         if self._parts:
             raise TypeError(f"'{text(self)}' is no input, and has no neighbours")
-        return Value(f"{self._form}[{', '.join(map(str, at if isinstance(at, tuple) else (at,)))}]")
+        try:
+            places = [str(operator.index(i)) for i in (at if isinstance(at, tuple) else (at,))]
+        except TypeError:
+            raise TypeError(f"neighbours of '{self._form}' are at fixed distances, as {self._form}[-1]; ops.at({self._form}, i) reads at a place "
+                            "that is computed") from None
+        return Value(f"{self._form}[{', '.join(places)}]", truth=self._truth)
 
     def __bool__(self):
         raise TypeError(f"'{text(self)}' is known when a kernel runs: write where(condition, x, y) for a choice, and & | ~ for and, or, not")
@@ -37,7 +47,11 @@ class Value:
         return Value("-{}", PREFIX, (self,))
 
     def __invert__(self):
-        return Value("~{}", PREFIX, (self,))
+        return Value("not {}", PRECEDENCE["not"], (self,), True) if self._truth else Value("~{}", PREFIX, (self,))
+
+    def __floordiv__(self, other):
+        raise TypeError("the spec language has no //: x / y of integers leaves out the remainder, towards zero; ops.floor(x / y) is for floats")
+    __rfloordiv__ = __floordiv__
 
     def __abs__(self):
         return call("abs", self)
@@ -53,8 +67,10 @@ def value(x):
     """A number, a truth value or a Value as a Value."""
     if isinstance(x, Value):
         return x
+    if hasattr(x, "dtype") and getattr(x, "shape", None) == () and callable(getattr(x, "item", None)):
+        x = x.item()  # a scalar of NumPy
     if isinstance(x, bool):
-        return Value("true" if x else "false")
+        return Value("true" if x else "false", truth=True)
     if isinstance(x, (int, float)):
         number = "nan" if x != x else "inf" if abs(x) == math.inf else repr(abs(x))
         return Value(number) if math.copysign(1, x) > 0 else Value("-{}", PREFIX, (Value(number),))
@@ -62,11 +78,15 @@ def value(x):
 
 
 def call(name, *args):
-    return Value(f"{name}({', '.join(['{}'] * len(args))})", ATOM, tuple(map(value, args)))
+    args = tuple(map(value, args))
+    truth = name in ("isnan", "isinf", "bool") or name == "select" and len(args) == 3 and args[1]._truth and args[2]._truth
+    return Value(f"{name}({', '.join(['{}'] * len(args))})", ATOM, args, truth)
 
 
 def binary(symbol, left, right):
-    return Value("{} " + symbol + " {}", PRECEDENCE[symbol], (value(left), value(right)))
+    left, right = value(left), value(right)
+    truth = symbol in COMPARISONS or symbol in "&|^" and left._truth and right._truth
+    return Value("{} " + symbol + " {}", PRECEDENCE[symbol], (left, right), truth)
 
 
 def methods():

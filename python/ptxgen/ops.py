@@ -10,12 +10,17 @@ def where(condition, x, y):
 
 def logical_not(x):
     """Whether a condition does not hold."""
-    return Value("not {}", PRECEDENCE["not"], (value(x),))
+    return Value("not {}", PRECEDENCE["not"], (value(x),), True)
 
 
 def index(dimension):
     """The element's position along a dimension, an i64 from 0."""
     return Value(f"index({dimension if isinstance(dimension, str) else dimension._form})")
+
+
+def at(array, *places):
+    """The element of an input at a place that is computed, an index per dimension."""
+    return call("at", array, *places)
 
 
 def expression(source):
@@ -41,4 +46,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return ["expression", "index", "logical_not", "where", *NAMES]
+    return ["at", "expression", "index", "logical_not", "where", *NAMES]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions as operators of PyTorch, which torch.compile keeps in its graphs and autograd goes through: op = ptxgen.torch.op(f)."""
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,12 +35,25 @@ class Op(Known):
         return tuple(made) if len(made) > 1 else made[0]
 
 
+made_of: dict[str, str] = {}  # what an operator of a name computes
+
+
+def name_of(f, name, asked):
+    """PyTorch drops an operator when another one takes its name, and functions from Python have the name of their kind: a second one that
+    computes something else gets a name of its own."""
+    content = repr((f.yaml, asked))
+    if name is None and made_of.get(f.name, content) != content:
+        name = f"{f.name}_{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    made_of[name or f.name] = content
+    return name or f.name
+
+
 def op(f: Function, name: str | None = None, *, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Callable[..., Any]:
-    """f as an operator of PyTorch, 'ptxgen::NAME'; it takes the inputs, then sizes that no input shows, then params, by position or name.
+    """f as an operator of PyTorch, 'ptxgen::NAME', by default after f, with a suffix where that is taken; it takes the inputs, then sizes that no input shows, then params, by position or name.
 
     Gradients are those of ptxgen.vjp(f, wrt, outputs); without one, the backward pass raises the reason."""
     known = Op(f)
-    name = name or f.name
+    name = name_of(f, name, (wrt, outputs))
     made = torch.library.custom_op(f"ptxgen::{name}", known.run, mutates_args=(), schema=known.schema())
     made.register_fake(known.fake)
     try:

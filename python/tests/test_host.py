@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import unittest
+import xml.etree.ElementTree
 
 import numpy as np
 
@@ -216,6 +217,11 @@ class Work(unittest.TestCase):
         self.assertEqual((f.sizes, f.params, f.diagnostics), (("n",), {}, ()))
         self.assertEqual(repr(f), "<ptxgen.Function dot(x: f32[n], y: f32[n]) -> dot: f32>")
         self.assertIn("<table", f._repr_html_())
+        tree = xml.etree.ElementTree.fromstring(spec("dot", sizes={"n": 1000000}, arch="sm_90")._repr_html_())
+        bars = {name for e in tree.iter("div") for name in e.get("class", "").split()} - {"ptxgen"}
+        self.assertIn("bar", bars)
+        for name in ("bar", "bar.least", "bar.predicted", "wide"):  # without these the bars are not seen
+            self.assertIn(f".{name}{{", tree.find("style").text)
         self.assertIn("operator: add", f.yaml)
 
     def test_code(self):

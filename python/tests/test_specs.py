@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Specs from Python functions compute what specs by hand compute, and are the same text language."""
 import pathlib
+import types
 import unittest
 
 import numpy as np
@@ -152,7 +153,64 @@ outputs:
         self.assertEqual(said, set(ops.NAMES))
 
 
+class Written(unittest.TestCase):
+    """What a user would write, beside what a spec would say."""
+
+    def test_opposites(self):
+        f = ptxgen.map({"x": "f32[n]", "keep": "bool[n]"}, outputs={"y": ("f32[n]", lambda x, keep: ops.where(~(x > 0) & ~keep, x, 0))})
+        np.testing.assert_array_equal(f(np.array([1, -2, -3], "f4"), np.array([False, True, False])), [0, 0, -3])
+        bits = ptxgen.map({"x": "i32[n]"}, outputs={"y": ("i32[n]", lambda x: ~x)})
+        np.testing.assert_array_equal(bits(np.array([5], "i4")), [-6])
+
+    def test_scalars_of_numpy(self):
+        f = ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", lambda x: ops.where((x > np.float32(.5)) & np.True_, x * np.int64(3), np.float64(2)))})
+        np.testing.assert_array_equal(f(np.array([1, 0], "f4")), [3, 2])
+
+    def test_defaults_stay(self):
+        functions = [ptxgen.map({"x": "i32[n]"}, outputs={"y": ("i32[n]", lambda x, i=i: x * i)}) for i in (2, 5)]
+        self.assertEqual([f(np.array([7], "i4"))[0] for f in functions], [14, 35])
+
+    def test_computed_places(self):
+        f = ptxgen.map({"x": "i32[k]", "i": "i32[n]"}, outputs={"y": ("i32[n]", lambda x, i: ops.at(x, i))})
+        np.testing.assert_array_equal(f(np.array([3, 4, 5], "i4"), np.array([2, 0], "i4")), [5, 3])
+
+    def test_annotations_that_are_texts(self):
+        scope = {"ptxgen": ptxgen, "STATE": {"p": "f32"}}
+        exec(compile("from __future__ import annotations\n"  # pylint: disable=exec-used
+                     "@ptxgen.operator(identity=0)\ndef add(a: 'f32', b): return a + b\n"
+                     "@ptxgen.operator(identity={'p': 0})\ndef adds(a: {'p': 'f32'}, b): return {'p': a.p + b.p}\n"
+                     "@ptxgen.operator(identity={'p': 0})\ndef named(a: STATE, b): return {'p': a.p + b.p}\n", "text", "exec"), scope)
+        self.assertEqual(scope["add"].spec["state"], "f32")
+        self.assertEqual([scope[name].spec["state"] for name in ("adds", "named")], [{"p": "f32"}] * 2)
+
+    def test_any_mapping(self):
+        f = ptxgen.compile(types.MappingProxyType({"kind": "reduce", "inputs": types.MappingProxyType({"x": "i32[n]"}), "operator": "add", "outputs": {"s": "i32"}}))
+        self.assertEqual(f(np.array([3, 4], "i4")), 7)
+
+    def test_sizes_that_are_too_large(self):
+        with self.assertRaisesRegex(ptxgen.UsageError, "size 'n' does not fit 64 bits"):
+            spec("dot").explain(n=1 << 70)
+
+    def test_codes(self):
+        self.assertEqual(ptxgen.explain_code("PTXG-2010"), ptxgen.explain_code(2010))
+        for wrong in ("2010", "PTXG-", "PTXG-2x"):
+            with self.assertRaisesRegex(ptxgen.UsageError, "PTXG-2010"):
+                ptxgen.explain_code(wrong)
+
+
 class Refused(unittest.TestCase):
+    def test_with_what_to_write(self):
+        def tried(function, operator="add"):
+            return ptxgen.reduce({"x": "f32[n]"}, operator, map=function, outputs={"r": "f32"})
+
+        for function, operator, says in ((lambda x: x // 2, "add", "no //"), (lambda x: x, lambda a, b: a + b, "@ptxgen.operator"),
+                                         (lambda x: x[x], "add", r"ops.at\(x, i\)")):
+            with self.assertRaisesRegex(TypeError, says):
+                tried(function, operator)
+        seen = []
+        tried(lambda x: seen.append(x * 2) or x)
+        self.assertEqual(repr(seen[0]), "<ptxgen value x * 2>")
+
     def test_python_that_needs_a_value(self):
         for wrong in (lambda x: 1 if x > 0 else 0, lambda x: x[0][1] if x.a.b[0] + 1 else 0, lambda x: (x + 1)[0], lambda x: (x + 1).a,
                       lambda x: sum(x), lambda x: x + "1", lambda z: z):
