@@ -59,7 +59,9 @@ static void verdict(const struct explained_stages *x, struct str *out)
                    p->nstages, x->seconds * 1e6, each, x->seconds / x->least, x->graph_seconds * 1e6, x->least * 1e6,
                    (long long)x->read, (long long)x->written);
     else
-        str_printf(out, "<p>%d stages; no time is predicted: not all sizes are given (command line: --size NAME=N)</p>\n", p->nstages);
+        str_printf(out,
+                   "<p>%d stages; no time is predicted: not all sizes are given (command line: --size NAME=N)</p>\n",
+                   p->nstages);
     if (x->predicted)
         times(x, out);
     str_add(out, "</section>\n");

@@ -100,7 +100,7 @@ class Function:
         name = pathlib.Path(spec).stem
         subprocess.run([o.ptxgen, spec, '--emit=header,tvm-ffi', '--arch=sm_90', '-o', f'{o.work}/'], check=True)
         library = o.work / f'{name}.so'
-        subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-Wall', '-Wextra', '-Werror', '-Wno-unused-function', '-std=c11', '-D_GNU_SOURCE',
+        subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-Wall', '-Wextra', '-Werror', '-std=c11', '-D_GNU_SOURCE',
                         '-isystem', o.include, f'-I{SUPPORT}', o.work / f'{name}_tvm_ffi.c', o.work / 'stand_ins.c', '-x', 'none', o.fake,
                         f'-Wl,-rpath,{os.path.dirname(o.fake)}', '-lm', '-lpthread', '-o', library], check=True)
         self.library = ctypes.CDLL(str(library))
