@@ -58,12 +58,13 @@ static int columns_shifted(const struct planner *pl, int vector)
 }
 
 /* Columns per thread where a block's threads lie between them; 1: not. */
-static int columns_striped(const struct problem *p, int vector)
+static int columns_striped(const struct planner *pl, int vector)
 {
-    enum { MOST = 4 };
+    const struct problem *p = pl->plan->problem;
+    const int rows = plan_setting(pl, TN_ROWS, 1), most = rows > 1 && rows < 4 ? rows : 4; /* see check_tunables() */
     if (shares_all(p) || problem_writes(p, AT_POINT) || p->sums)
         return 1;
-    return vector < MOST ? vector : MOST;
+    return vector < most ? vector : most;
 }
 
 /* Fewer leave row groups of strips idle.  Not measured against other numbers. */
@@ -217,11 +218,11 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
         add_shifted(pl, row, shape, shifted);
     never = false;
     const bool may = (shape == &shapes[0] || strips) && !plan_overrides(pl, TN_VECTOR);
-    const struct columns of = { shape, may ? columns_striped(p, vector) : 1, vectors, COLUMNS_ALIGNED };
+    const int width = may ? columns_striped(pl, vector) : 1;
+    const struct columns of = { shape, width, vectors, width > 1 ? COLUMNS_STRIPED : COLUMNS_ALIGNED };
     const struct formula single = single_guard(pl, &of, vector, shifted, &never);
     if (!never)
-        columns_case(pl, row, &(struct columns){ shape, of.vector, vectors, of.vector > 1 ? COLUMNS_STRIPED : of.of },
-                     arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
+        columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }
 
 void segreduce_column_plan(struct planner *pl, const struct strategy *row)
