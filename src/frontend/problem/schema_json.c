@@ -22,20 +22,36 @@ static void property(struct str *out, const struct schema_key *row, bool first)
     str_printf(out, ", \"allOf\": [%s]}", schema_values[row->value].json);
 }
 
-/* properties, required and closedness of one table */
-static void table(struct str *out, enum schema_table t)
+/* Of a spec on its own, or of one that is a stage: its inputs are names, and some keys are the whole's. */
+static bool has(const struct schema_key *row, enum schema_table t, bool stage)
 {
+    static const char *const of_whole[] = { "ptxgen", "name", "params", "inputs" };
+    for (size_t i = 0; stage && i < sizeof of_whole / sizeof *of_whole; i++)
+        if (!strcmp(row->key, of_whole[i]))
+            return false;
+    return row->table == t;
+}
+
+/* properties, required and closedness of one table */
+static void table(struct str *out, enum schema_table t, bool stage)
+{
+    static const struct schema_key of_stage[] = {
+        { ST_TOP, "inputs", K_ALL, false, V_NAMES, "Arrays that are read; those that the stage mentions when absent." },
+        { ST_TOP, "fuse", K_ALL, false, V_BOOL, "Whether the stage may become one with others; true when absent." },
+    };
     bool first = true;
     str_add(out, "\"type\": \"object\", \"additionalProperties\": false,\n    \"properties\": {");
     for (int i = 0; i < schema_key_count; i++)
-        if (schema_keys[i].table == t) {
+        if (has(&schema_keys[i], t, stage)) {
             property(out, &schema_keys[i], first);
             first = false;
         }
+    for (size_t i = 0; stage && i < sizeof of_stage / sizeof *of_stage; i++)
+        property(out, &of_stage[i], false);
     str_add(out, "\n    },\n    \"required\": [");
     first = true;
     for (int i = 0; i < schema_key_count; i++)
-        if (schema_keys[i].table == t && schema_keys[i].required) {
+        if (has(&schema_keys[i], t, stage) && schema_keys[i].required) {
             str_add(out, first ? "" : ", ");
             text(out, schema_keys[i].key);
             first = false;
@@ -108,17 +124,22 @@ void problem_schema(struct str *out)
         { ST_INPUT, "input" },         { ST_PARAM, "param" },       { ST_OPERATOR, "operator" },
         { ST_REDUCTION, "reduction" }, { ST_SEGMENTS, "segments" }, { ST_ITERATE, "iterate" },
         { ST_ASSUME, "assume" },       { ST_STAGES, "staged" },     { ST_LOOP, "loop" },
+        { ST_OUTPUT, "output" },
     };
     str_add(out, "{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
                  "  \"title\": \"ptxgen spec\",\n"
                  "  \"if\": {\"required\": [\"stages\"]}, \"then\": {\"$ref\": \"#/$defs/staged\"},\n  \"else\": {");
-    table(out, ST_TOP);
+    table(out, ST_TOP, false);
     str_add(out, ",\n");
     kinds(out);
-    str_add(out, "},\n  \"$defs\": {");
+    str_add(out, "},\n  \"$defs\": {\n    \"stage\": {");
+    table(out, ST_TOP, true);
+    str_add(out, ",\n");
+    kinds(out);
+    str_add(out, "}");
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        str_printf(out, "%s\n    \"%s\": {", i ? "," : "", tables[i].name);
-        table(out, tables[i].table);
+        str_printf(out, ",\n    \"%s\": {", tables[i].name);
+        table(out, tables[i].table, false);
         str_add(out, "}");
     }
     vocabulary(out);
