@@ -334,7 +334,7 @@ bool array_ready(PyObject *module)
     static PyMethodDef methods[] = {
         { "__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS, NULL },
         { "__dlpack_device__", array_device, METH_NOARGS, NULL },
-        { "tolist", array_tolist, METH_NOARGS, "tolist()\n--\n\nThe elements of an array on the host." },
+        { "tolist", array_tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe elements of an array on the host." },
         { NULL, NULL, 0, NULL },
     };
     static PyGetSetDef attributes[] = {

@@ -219,8 +219,10 @@ void call_clear(struct call *c, Function *f)
         c->pointer[i] = NULL;
         c->array[i].holds = HOLDS_NOTHING;
     }
-    for (int i = 0; i < f->sizes; i++)
-        c->size[i] = -1;
+    for (int i = 0; i < f->sizes; i++) {
+        c->size[i] = f->size_given[i];
+        c->size_from[i] = "sizes=";
+    }
     for (int i = 0; i < f->params; i++)
         c->has_param[i] = false;
 }

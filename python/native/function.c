@@ -190,11 +190,12 @@ static bool allocate(Function *f)
         return false;
     f->slot = PyMem_Calloc((size_t)(f->inputs + f->outputs), sizeof *f->slot);
     f->size_name = PyMem_Calloc((size_t)f->sizes + 1, sizeof *f->size_name);
+    f->size_given = PyMem_Calloc((size_t)f->sizes + 1, sizeof *f->size_given);
     f->param_name = PyMem_Calloc((size_t)f->params + 1, sizeof *f->param_name);
     f->param = PyMem_Calloc((size_t)f->params + 1, sizeof *f->param);
     f->in_place = PyMem_Calloc((size_t)(f->inputs * f->outputs) + 1, 1);
     f->lock = PyThread_allocate_lock();
-    return f->in_place && f->slot && f->size_name && f->param_name && f->param && f->lock;
+    return f->in_place && f->slot && f->size_name && f->size_given && f->param_name && f->param && f->lock;
 }
 
 static bool read_spec(Function *f)
@@ -219,6 +220,20 @@ static bool read_spec(Function *f)
     return f->diagnostics && read_arrays(f) && read_names(f) && make_result_type(f);
 }
 
+/* What it is made with is looked at now, not at the first call. */
+static bool read_choice_of(Function *f)
+{
+    struct work w;
+
+    if (!work_begin(&w, f, NULL))
+        return false;
+    for (int i = 0; i < f->sizes; i++)
+        f->size_given[i] = w.options.size ? w.size[i] : -1;
+    const bool ok = work_target(&w);
+    work_end(&w);
+    return ok;
+}
+
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = { "text", "name", "choice", NULL };
@@ -233,12 +248,10 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     f->text = Py_NewRef(text);
     f->name = Py_NewRef(name);
     f->choice = PyDict_Copy(choice);
-    struct work w; /* what it is made with is looked at now, not at the first call */
-    if (f->choice == NULL || !read_spec(f) || !work_begin(&w, f, NULL)) {
+    if (f->choice == NULL || !read_spec(f) || !read_choice_of(f)) {
         Py_DECREF(f);
         return NULL;
     }
-    work_end(&w);
     return (PyObject *)f;
 }
 
@@ -256,6 +269,7 @@ static void free_arrays(Function *f)
     PyMem_Free(f->slot);
     PyMem_Free(f->in_place);
     PyMem_Free(f->size_name);
+    PyMem_Free(f->size_given);
     PyMem_Free(f->param_name);
     PyMem_Free(f->param);
 }

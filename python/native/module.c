@@ -208,32 +208,40 @@ static PyObject *tuning_path(PyObject *self, PyObject *nothing)
     return path ? take_text(path, NULL) : Py_NewRef(Py_None);
 }
 
-/* 2010 or "PTXG-2010"; -1 with an exception set. */
-static long code_number(PyObject *code)
+/* 2010 or "PTXG-2010"; -1 with an exception set.  Codes have at most nine digits. */
+static int code_number(PyObject *code)
 {
     static const char mark[] = "PTXG-";
     const char *text = PyUnicode_Check(code) ? PyUnicode_AsUTF8AndSize(code, NULL) : NULL;
-    char *end;
+    int overflow = 0;
 
-    if (!text)
-        return PyLong_AsLong(code);
-    const long number = strncmp(text, mark, sizeof mark - 1) == 0 ? strtol(text + sizeof mark - 1, &end, 10) : -1;
-    if (number >= 0 && end > text + sizeof mark - 1 && !*end)
-        return number;
-    refuse("a message has a code such as 'PTXG-2010', and not '%s'", text);
+    if (PyUnicode_Check(code)) {
+        const char *digits = text && strncmp(text, mark, sizeof mark - 1) == 0 ? text + sizeof mark - 1 : "";
+        const size_t n = strspn(digits, "0123456789");
+        if (n >= 1 && n <= 9 && !digits[n])
+            return atoi(digits);
+        if (text)
+            refuse("a message has a code such as 'PTXG-2010', and not '%s'", text);
+        return -1;
+    }
+    const long long number = PyLong_AsLongLongAndOverflow(code, &overflow);
+    if (!PyErr_Occurred() && number >= 0 && number <= INT32_MAX)
+        return (int)number;
+    if (!PyErr_Occurred())
+        refuse("a message has a code such as 'PTXG-2010', and not this number");
     return -1;
 }
 
 static PyObject *explain_code(PyObject *self, PyObject *code)
 {
     const char *title, *text;
-    const long number = code_number(code);
+    const int number = code_number(code);
 
     (void)self;
-    if (number == -1 && PyErr_Occurred())
+    if (number < 0)
         return NULL;
-    if (!ptxgen_explain_code((int)number, &title, &text)) {
-        refuse("there is no message PTXG-%04ld", number);
+    if (!ptxgen_explain_code(number, &title, &text)) {
+        refuse("there is no message PTXG-%04d", number);
         return NULL;
     }
     return PyUnicode_FromFormat("%s\n\n%s", title, text);

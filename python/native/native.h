@@ -100,6 +100,7 @@ typedef struct {
     ptxgen_problem *problem;
     int sizes, inputs, outputs, params;
     PyObject **size_name, **param_name; /* interned */
+    int64_t *size_given;                /* of `choice`; -1: not given */
     ptxgen_param_info *param;
     struct slot *slot;       /* inputs, then outputs */
     unsigned char *in_place; /* per input and output: what place.c knows */
@@ -139,6 +140,8 @@ struct work {
 };
 /* choice: a dict over f->choice, or NULL. */
 bool work_begin(struct work *w, Function *f, PyObject *choice);
+/* Are the architecture and the GPU known ones? */
+bool work_target(const struct work *w);
 void work_end(struct work *w);
 const char *work_cache(const struct work *w);
 
@@ -196,7 +199,7 @@ struct call {
     PyObject *out, *stream_object;
     struct taken array[NAMES_MAX];
     int64_t size[NAMES_MAX];
-    const char *size_from[NAMES_MAX]; /* the array that says so */
+    const char *size_from[NAMES_MAX]; /* the array that says so, or what does */
     ptxgen_value param[NAMES_MAX];
     bool has_param[NAMES_MAX];
     const void *pointer[NAMES_MAX];

@@ -71,14 +71,18 @@ static bool take_param(const ptxgen_param_info *info, PyObject *value, ptxgen_va
 
 static bool take_size(struct call *c, int i, PyObject *value)
 {
+    const char *name = ptxgen_problem_size_name(c->f->problem, i);
     PyObject *index = PyNumber_Index(value);
+    const int64_t given = c->f->size_given[i];
 
     c->size[i] = index ? PyLong_AsLongLong(index) : -1;
     Py_XDECREF(index);
     c->size_from[i] = "the keyword";
     if (PyErr_Occurred())
-        return no_number("size", ptxgen_problem_size_name(c->f->problem, i), "a whole number below 2^63", value);
-    return c->size[i] >= 0 || refuse("size '%s' is negative", ptxgen_problem_size_name(c->f->problem, i));
+        return no_number("size", name, "a whole number below 2^63", value);
+    if (given >= 0 && c->size[i] != given)
+        return refuse("size '%s' is %lld; sizes= asks for %lld", name, (long long)c->size[i], (long long)given);
+    return c->size[i] >= 0 || refuse("size '%s' is negative", name);
 }
 
 static bool unknown_word(const Function *f, PyObject *key)

@@ -42,6 +42,8 @@ static bool read_sizes(struct work *w, PyObject *sizes)
         }
         if (PyErr_Occurred())
             return false;
+        if (w->size[i] < 0)
+            return refuse("size '%s' is negative", name);
     }
     return true;
 }
@@ -96,6 +98,29 @@ bool work_begin(struct work *w, Function *f, PyObject *choice)
         raise_status(status, w->session);
     work_end(w);
     return false;
+}
+
+/* Plans and explanations alone say so; those of a copy are made at once. */
+bool work_target(const struct work *w)
+{
+    static const char copy[] = "kind: map\ninputs: {x: 'u8[n]'}\noutputs: {y: {type: 'u8[n]', value: x}}\n";
+    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
+    ptxgen_explain_options e = PTXGEN_EXPLAIN_OPTIONS_INIT;
+    ptxgen_problem *problem = NULL;
+    ptxgen_plan *plan = NULL;
+
+    if (w->options.arch == NULL && w->options.gpu == NULL)
+        return true;
+    o.arch = w->options.arch;
+    o.gpu = e.gpu = w->options.gpu;
+    ptxgen_status status = ptxgen_problem_from_string(w->session, copy, sizeof copy - 1, "copy", &problem);
+    if (status == PTXGEN_OK)
+        status = ptxgen_plan_create(w->session, problem, &o, &plan);
+    if (status != PTXGEN_OK)
+        return raise_status(status, w->session) != NULL;
+    PyObject *text = o.gpu ? take_text(ptxgen_explain(w->session, plan, &e), w->session) : Py_NewRef(Py_None);
+    Py_XDECREF(text);
+    return text != NULL;
 }
 
 void work_end(struct work *w) { ptxgen_session_destroy(w->session); }

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Specs from Python functions: traced once, printed as YAML, compiled as any other spec."""
-import ast
 import inspect
 import json
 import re
 from collections.abc import Mapping
 
 from . import _values as values
+from ._known import TYPES
 
 PLAIN = re.compile(r"[A-Za-z_(0-9.][\w .,+*/()<>=|^&%\[\]-]*")
 COMPILE = ("arch", "variant", "gpu", "tuning", "settings", "sizes", "cache")
 
 
 def scalar(x, flow=False):
-    """As YAML; quoted where YAML or a reader might take it for something else."""
-    x = {True: "true", False: "false"}[x] if isinstance(x, bool) else str(x)
-    plain = PLAIN.fullmatch(x) and not x.endswith((" ", ":")) and not (flow and re.search(r"[,\[\]]", x)) and x not in ("true", "false", "null")
-    return x if plain or x in ("true", "false") else json.dumps(x, ensure_ascii=False)
+    """As YAML; quoted where YAML or a reader might take it for something else.  An expression is its text."""
+    if not isinstance(x, str):
+        n = values.text(x) if isinstance(x, values.Value) else values.number(x)
+        if n is None:
+            raise TypeError(f"{x!r} has no form in a spec")
+        x = str(n).lower() if isinstance(n, bool) else str(n)
+    plain = PLAIN.fullmatch(x) and not x.endswith((" ", ":")) and not (flow and re.search(r"[,\[\]]", x)) and x != "null"
+    return x if plain else json.dumps(x, ensure_ascii=False)
 
 
 def flow(x):
@@ -46,7 +50,7 @@ class Operator:
 
     def __init__(self, function, state, identity, commutative):
         self._function = function
-        combine, lets = written(function(values.Value("a"), values.Value("b")), "t")
+        combine, lets = written(function(values.Value("a", type=state), values.Value("b", type=state)), "t")
         identity = None if identity is None else written(identity, "t")[0]
         parts = {"state": state, "identity": identity, "let": lets or None, "combine": combine, "commutative": commutative}
         self.spec = {key: item for key, item in parts.items() if item is not None}
@@ -55,35 +59,44 @@ class Operator:
         return self._function(a, b)
 
     def __repr__(self):
-        return f"<ptxgen.Operator {self._function.__name__} on {flow(self.spec['state'])}>"
+        return f"<ptxgen.Operator {name_of(self._function)} on {flow(self.spec['state'])}>"
 
 
-def annotation(function, state):
-    """What `from __future__ import annotations` made a text of its source; a type that was given as a text stays."""
-    if not isinstance(state, str):
-        return state
+def name_of(function):
+    return getattr(function, "__name__", repr(function))
+
+
+def annotation(function, text):
+    """What an annotation means that is a text: a type as it is, or, after `from __future__ import annotations`, the source of what would stand here."""
+    if text in TYPES:
+        return text
+    function = inspect.unwrap(function)
     try:
-        return ast.literal_eval(state)
-    except (SyntaxError, ValueError):
-        seen = inspect.getclosurevars(function)
-        return {**function.__globals__, **seen.nonlocals}.get(state, state)
+        seen = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+        return eval(text, getattr(function, "__globals__", {}), seen)  # pylint: disable=eval-used
+    except Exception as error:
+        raise TypeError(f"the annotation {text!r} of {name_of(function)}() is no type, and means nothing where its module looks names up ({error}): "
+                        "give the type as state=") from error
 
 
 def operator(function=None, *, state=None, identity=None, commutative=None):
     """An operator from a function of two states, the left one first; the state is a type or a dict of them, here or as `a`'s annotation."""
     if function is None:
         return lambda f: operator(f, state=state, identity=identity, commutative=commutative)
-    parameters = list(inspect.signature(function).parameters.values())
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind is not p.KEYWORD_ONLY]
     if state is None and parameters and parameters[0].annotation is not inspect.Parameter.empty:
-        state = annotation(function, parameters[0].annotation)
+        state = parameters[0].annotation
+        state = annotation(function, state) if isinstance(state, str) else state
     if len(parameters) != 2 or state is None:
-        raise TypeError(f"{function.__name__} is no operator: it takes two states, whose type is given as state= or at the first of them")
+        raise TypeError(f"{name_of(function)} is no operator: it takes two states, whose type is given as state= or at the first of them")
+    if not isinstance(state, (str, Mapping)):
+        raise TypeError(f"the state of {name_of(function)} is a type, as 'f32', or a dict of them, and not {state!r}")
     return Operator(function, state, identity, commutative)
 
 
 def written(result, prefix, taken=()):
     """What a function gave as texts, and lets for what it uses more than once."""
-    parts = result if isinstance(result, dict) else {None: result}
+    parts = result if isinstance(result, Mapping) else {None: result}
     lets, known, number = {}, {}, 0
     for x in values.shared(list(parts.values())):
         number += 1
@@ -92,68 +105,94 @@ def written(result, prefix, taken=()):
         lets[f"{prefix}{number}"] = values.text(x, known)
         known[id(x)] = f"{prefix}{number}"
     texts = {key: values.text(x, known) for key, x in parts.items()}
-    return (texts if isinstance(result, dict) else texts[None]), lets
+    return (texts if isinstance(result, Mapping) else texts[None]), lets
 
 
 # ---- specs ----------------------------------------------------------------------------------------------------------------------------
+def element(declared):
+    """The type of what is declared, without its shape: a text, or a dict of fields."""
+    if isinstance(declared, Mapping):
+        declared = declared.get("type")
+    return declared.partition("[")[0].strip() if isinstance(declared, str) else declared
+
+
 def traced(function, known):
-    """What a function gives for values that have the names of its parameters; one with a default keeps that."""
-    names = [name for name, p in inspect.signature(function).parameters.items() if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    wrong = [name for name in names if name not in known]
-    if wrong:
-        raise TypeError(f"there is nothing called '{wrong[0]}' here; there is {', '.join(known)}")
-    return function(*(values.Value(name, truth=str(known[name]).startswith("bool")) for name in names))
+    """What a function gives for values that have the names of its parameters, of the types in `known`; a parameter with a default keeps that."""
+    args, words = [], {}
+    for p in inspect.signature(function).parameters.values():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise TypeError(f"{name_of(function)} takes values of any name: write a function of what it uses, as lambda x: ops.sqrt(x)")
+        if p.default is p.empty and p.name not in known:
+            raise TypeError(f"there is nothing called '{p.name}' here; there is {', '.join(known)}")
+        if p.default is not p.empty and p.name in known:
+            raise TypeError(f"'{p.name}' has a default, and is the name of a value here: give one of them another name")
+        if p.default is p.empty and p.kind is p.KEYWORD_ONLY:
+            words[p.name] = values.Value(p.name, type=known[p.name])
+        elif p.default is p.empty:
+            args.append(values.Value(p.name, type=known[p.name]))
+    return function(*args, **words)
 
 
 def expressions(item, known, lets):
-    """A function as a text or a dict of texts, an operator as its spec, anything else as it is. lets: where shared parts go, or None."""
-    if isinstance(item, Operator):
-        return item.spec
+    """A function as a text or a dict of texts, anything else as it is; and its type where that is known. lets: where shared parts go, or None."""
     if not callable(item):
-        return item
+        return item, None
     result = traced(item, known)
+    if isinstance(result, Mapping):
+        result = {key: values.value(x) for key, x in result.items()}
+        type_ = {key: x._type for key, x in result.items()}
+    else:
+        result = values.value(result)
+        type_ = result._type
     if lets is None:
-        return {key: values.text(x) for key, x in result.items()} if isinstance(result, dict) else values.text(result)
+        return ({key: values.text(x) for key, x in result.items()} if isinstance(result, dict) else values.text(result)), type_
     made, more = written(result, "t", {*known, *lets})
     lets.update(more)
-    return made
+    return made, type_
 
 
-def combined(key, item):
-    """What stands at `operator`: a function must be an operator, whose state has a type."""
-    if key == "operator" and callable(item) and not isinstance(item, Operator):
-        raise TypeError("a function that combines states is an operator after @ptxgen.operator, which takes the state's type")
-    return item
-
-
-def entries(item, known, lets):
-    """The value of a key; of `reductions` and `scans` each entry, which may be an operator alone."""
+def combined(entry, known, lets, type_):
+    """What says how elements are combined, with texts for functions, and the type of the result where that is known; type_: without a map."""
     made = {}
-    for name, entry in item.items():
-        entry = entry if isinstance(entry, dict) else {"operator": entry}
-        made[name] = {key: expressions(combined(key, part), known, lets) for key, part in entry.items()}
-    return made
+    for key, item in entry.items():
+        if isinstance(item, Operator):
+            made[key] = item.spec
+        elif key == "operator" and callable(item):
+            raise TypeError("operator= is a name, as 'max', or a function of two states after @ptxgen.operator, which takes their type")
+        else:
+            made[key], of = expressions(item, known, lets if key == "map" else None)
+            type_ = of if key == "map" else type_
+    operator_ = made.get("operator")
+    if isinstance(operator_, Mapping):
+        return made, operator_.get("state")
+    return made, type_ if operator_ in ("and", "or", "xor") else None
 
 
 def build(kind, inputs, outputs, keys):
     from . import compile  # pylint: disable=import-outside-toplevel,redefined-builtin
     options = {key: keys.pop(key) for key in COMPILE if key in keys}
-    lets, stencil_like = dict(keys.pop("let", {})), kind == "stencil"
+    given, lets, stencil_like = keys.pop("let", {}), {}, kind == "stencil"
     sizes = [name for shape in inputs.values() for name in re.findall(r"\b[A-Za-z_]\w*\b(?=[^\[]*\])", str(shape))]
-    known = {**inputs, **keys.get("params", {}), **dict.fromkeys([*sizes, *lets])}
-    results = dict.fromkeys([*{"reduce": ["r"], "scan": ["s", "total"]}.get(kind, []), *keys.get("reductions", {}), *keys.get("scans", {})])
+    known = {**{name: element(x) for name, x in {**inputs, **keys.get("params", {})}.items()}, **dict.fromkeys([*sizes, *given])}
+    for name, item in given.items():
+        lets[name], known[name] = expressions(item, known, None)
     spec = {"kind": kind, **{key: keys.pop(key) for key in ("name", "doc") if key in keys}, "inputs": inputs}
     spec.update({key: keys.pop(key) for key in ("params", "boundary") if key in keys})
-    body = {}
-    for key, item in keys.items():
-        if key in ("reductions", "scans"):
-            body[key] = entries(item, {**known, **outputs}, None) if stencil_like else entries(item, known, lets)
-        else:
-            body[key] = expressions(combined(key, item), known, lets if key == "map" else None)
+    lists = {key: keys.pop(key) for key in ("reductions", "scans") if key in keys}
+    only = element(next(iter(inputs.values()))) if len(inputs) == 1 else None
+    body, type_ = combined(keys, known, lets, only)
+    results = dict.fromkeys({"reduce": ["r"], "scan": ["s", "total"]}.get(kind, []), type_)
+    beside = {**known, **{name: element(x[0] if isinstance(x, tuple) else x) for name, x in outputs.items()}} if stencil_like else known
+    for key, of in lists.items():
+        body[key] = {}
+        for name, entry in of.items():
+            entry = entry if isinstance(entry, Mapping) else {"operator": entry}
+            body[key][name], results[name] = combined(entry, beside, None if stencil_like else lets, only)
     made = {}
     for name, item in outputs.items():
-        made[name] = item if not isinstance(item, tuple) else {
-            "type": item[0], "value": expressions(item[1], {**known, **results}, lets if stencil_like else None)}
+        item = {"type": item[0], "value": item[1]} if isinstance(item, tuple) else item
+        made[name] = item if not isinstance(item, Mapping) else {
+            key: expressions(part, {**known, **results}, lets if stencil_like and key == "value" else None)[0] for key, part in item.items()}
     return compile({**spec, **({"let": lets} if lets else {}), **body, "outputs": made}, spec.get("name", kind), **options)
 
 

@@ -2,6 +2,7 @@
 """Values that stand for an element's while a function is traced."""
 import math
 import operator
+from collections.abc import Mapping
 
 # How tightly an expression binds, as in the spec language's grammar.
 PRECEDENCE = {"or": 1, "and": 2, "not": 3, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8,
@@ -11,21 +12,23 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 class Value:
-    """An expression of the spec language: a name, or an operation on others.  _truth: it is known to be a bool."""
+    """An expression of the spec language: a name, or an operation on others.  _type: a text, or a dict of fields; None where it is not known."""
 
-    __slots__ = ("_form", "_level", "_parts", "_truth")
+    __slots__ = ("_form", "_level", "_parts", "_type")
     __hash__ = object.__hash__
+    __array_ufunc__ = None  # a number of NumPy's on the left leaves the operation to the methods here
 
-    def __init__(self, form, level=ATOM, parts=(), truth=False):
-        self._form, self._level, self._parts, self._truth = form, level, parts, truth
+    def __init__(self, form, level=ATOM, parts=(), type=None):
+        self._form, self._level, self._parts, self._type = form, level, parts, type
 
     def __repr__(self):
         return f"<ptxgen value {text(self)}>"
 
     def __getattr__(self, name):
-        if name.startswith("_") or self._parts:
+        fields = self._type if isinstance(self._type, Mapping) else {}
+        if name.startswith("_") or self._parts and name not in fields:
             raise AttributeError(f"'{text(self)}' has no field '{name}'" if self._parts else name)
-        return Value(f"{self._form}.{name}")
+        return Value(f"{self._form}.{name}", ATOM, self._parts, fields.get(name, self._type if name == "total" else None))
 
     def __getitem__(self, at):
         if self._parts:
@@ -35,10 +38,14 @@ class Value:
         except TypeError:
             raise TypeError(f"neighbours of '{self._form}' are at fixed distances, as {self._form}[-1]; ops.at({self._form}, i) reads at a place "
                             "that is computed") from None
-        return Value(f"{self._form}[{', '.join(places)}]", truth=self._truth)
+        return Value(f"{self._form}[{', '.join(places)}]", type=self._type)
 
     def __bool__(self):
         raise TypeError(f"'{text(self)}' is known when a kernel runs: write where(condition, x, y) for a choice, and & | ~ for and, or, not")
+
+    def __float__(self, *_):
+        raise TypeError(f"'{text(self)}' is known when a kernel runs, and is no number before: the functions of ops take it, as ops.sqrt(x) and ops.i32(x)")
+    __int__ = __index__ = __round__ = __float__
 
     def __iter__(self):
         raise TypeError(f"'{text(self)}' is one element's value, and has no parts to go through")
@@ -46,12 +53,15 @@ class Value:
     def __neg__(self):
         return Value("-{}", PREFIX, (self,))
 
+    def __pos__(self):
+        return self
+
     def __invert__(self):
-        return Value("not {}", PRECEDENCE["not"], (self,), True) if self._truth else Value("~{}", PREFIX, (self,))
+        return Value("not {}", PRECEDENCE["not"], (self,), "bool") if self._type == "bool" else Value("~{}", PREFIX, (self,))
 
     def __floordiv__(self, other):
-        raise TypeError("the spec language has no //: x / y of integers leaves out the remainder, towards zero; ops.floor(x / y) is for floats")
-    __rfloordiv__ = __floordiv__
+        raise TypeError("the spec language has no //: write x / y for integers, which leaves out the remainder, and ops.floor(x / y) for floats")
+    __rfloordiv__ = __divmod__ = __rdivmod__ = __floordiv__
 
     def __abs__(self):
         return call("abs", self)
@@ -63,30 +73,44 @@ class Value:
         return call("pow", other, self)
 
 
+def number(x):
+    """What counts as a number, as one of Python's; None for anything else.  Scalars of NumPy and its like say their own."""
+    if hasattr(x, "dtype"):
+        x = x.item() if getattr(x, "shape", None) == () else None
+    for convert, method in ((operator.index, "__index__"), (float, "__float__")):
+        if not isinstance(x, (int, float)) and hasattr(x, method):
+            x = convert(x)
+    return x if isinstance(x, (int, float)) else None
+
+
 def value(x):
     """A number, a truth value or a Value as a Value."""
     if isinstance(x, Value):
         return x
-    if hasattr(x, "dtype") and getattr(x, "shape", None) == () and callable(getattr(x, "item", None)):
-        x = x.item()  # a scalar of NumPy
-    if isinstance(x, bool):
-        return Value("true" if x else "false", truth=True)
-    if isinstance(x, (int, float)):
-        number = "nan" if x != x else "inf" if abs(x) == math.inf else repr(abs(x))
-        return Value(number) if math.copysign(1, x) > 0 else Value("-{}", PREFIX, (Value(number),))
-    raise TypeError(f"{x!r} is no number and no traced value")
+    n = number(x)
+    if n is None:
+        raise TypeError(f"{x!r} is no number and no traced value")
+    if isinstance(n, bool):
+        return Value("true" if n else "false", type="bool")
+    size = "nan" if n != n else "inf" if abs(n) == math.inf else repr(abs(n))
+    negative = math.copysign(1, n) < 0 if isinstance(n, float) else n < 0
+    return Value("-{}", PREFIX, (Value(size),)) if negative else Value(size)
+
+
+def all_bool(*args):
+    return "bool" if all(x._type == "bool" for x in args) else None
 
 
 def call(name, *args):
     args = tuple(map(value, args))
-    truth = name in ("isnan", "isinf", "bool") or name == "select" and len(args) == 3 and args[1]._truth and args[2]._truth
-    return Value(f"{name}({', '.join(['{}'] * len(args))})", ATOM, args, truth)
+    type_ = "bool" if name in ("isnan", "isinf", "bool") else all_bool(*args[1:]) if name == "select" else None
+    return Value(f"{name}({', '.join(['{}'] * len(args))})", ATOM, args, type_)
 
 
 def binary(symbol, left, right):
     left, right = value(left), value(right)
-    truth = symbol in COMPARISONS or symbol in "&|^" and left._truth and right._truth
-    return Value("{} " + symbol + " {}", PRECEDENCE[symbol], (left, right), truth)
+    type_ = "bool" if symbol in COMPARISONS else all_bool(left, right) if symbol in "&|^" else None
+    return Value("{} " + symbol + " {}", PRECEDENCE[symbol], (left, right), type_)
 
 
 def methods():

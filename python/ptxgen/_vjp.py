@@ -28,6 +28,9 @@ class Backward:
     """The stages of a backward pass.  parts: of each input what its elements get, as (offsets, expression at a point); beside: the same per segment."""
 
     def __init__(self, text, wrt, outputs):
+        stages = re.match(r"# stages of (\w+)", text)
+        if stages:
+            refuse(f"{stages[1]} is a program of stages, whose gradient would need what every stage leaves: take gradients of the stages' own specs")
         p = self.p = Problem(text)
         able = [x.name for x in p.inputs.values() if not x.fields and is_float(x.type) and "gives" not in x.more]
         self.wrt, self.asked, self.given = list(wrt or able), wrt, list(outputs or p.outputs)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of the spec language on traced values: ops.max(a.best, b.best), ops.f32(i), ops.where(x > 0, x, 0)."""
-from ._values import PRECEDENCE, Value, call, value
+from ._values import ATOM, PRECEDENCE, Value, call, value
 
 
 def where(condition, x, y):
@@ -10,7 +10,7 @@ def where(condition, x, y):
 
 def logical_not(x):
     """Whether a condition does not hold."""
-    return Value("not {}", PRECEDENCE["not"], (value(x),), True)
+    return Value("not {}", PRECEDENCE["not"], (value(x),), "bool")
 
 
 def index(dimension):
@@ -20,7 +20,9 @@ def index(dimension):
 
 def at(array, *places):
     """The element of an input at a place that is computed, an index per dimension."""
-    return call("at", array, *places)
+    if not isinstance(array, Value) or array._parts or not places:
+        raise TypeError("at() reads an input at a place: ops.at(x, i), with an index per dimension")
+    return Value(f"at({array._form}, {', '.join(['{}'] * len(places))})", ATOM, tuple(map(value, places)), array._type)
 
 
 def expression(source):

@@ -2,7 +2,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ._values import Value
+from ._values import Value as Value
 
 _F1 = Callable[[Any], Value]
 _F2 = Callable[[Any, Any], Value]

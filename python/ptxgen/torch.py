@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions as operators of PyTorch, which torch.compile keeps in its graphs and autograd goes through: op = ptxgen.torch.op(f)."""
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from ._errors import UnsupportedError
+from ._errors import UnsupportedError, UsageError
 from ._known import Known
 from ._native import Function
 from ._vjp import vjp
@@ -35,37 +36,67 @@ class Op(Known):
         return tuple(made) if len(made) > 1 else made[0]
 
 
-made_of: dict[str, str] = {}  # what an operator of a name computes
+# By name, what an operator is made of, and the operator.  PyTorch drops an operator when another one takes its name, so none does.
+registered: dict[str, tuple[str, Callable[..., Any]]] = {}
+NAMELESS = re.compile(r"(spec|reduce|scan|stencil)(_vjp)*")  # what a function is called that was given no name
 
 
-def name_of(f, name, asked):
-    """PyTorch drops an operator when another one takes its name, and functions from Python have the name of their kind: a second one that
-    computes something else gets a name of its own."""
-    content = repr((f.yaml, asked))
-    if name is None and made_of.get(f.name, content) != content:
-        name = f"{f.name}_{hashlib.sha256(content.encode()).hexdigest()[:8]}"
-    made_of[name or f.name] = content
-    return name or f.name
+def taken(name, content):
+    return registered.get(name, (content,))[0] != content
+
+
+def free_name(name, content):
+    """The name, with a part of the content's hash if a function has no name of its own, or another one has it.  Processes that make the same
+    functions should give them the same names, because torch.compile keeps graphs by the names of operators."""
+    if NAMELESS.fullmatch(name) or taken(name, content):
+        return f"{name}_{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    return name
 
 
 def op(f: Function, name: str | None = None, *, wrt: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Callable[..., Any]:
-    """f as an operator of PyTorch, 'ptxgen::NAME', by default after f, with a suffix where that is taken; it takes the inputs, then sizes that no input shows, then params, by position or name.
+    """f as an operator of PyTorch, 'ptxgen::NAME'; it takes the inputs, then sizes that no input shows, then params, by position or name.
 
+    The name is f's; if f has none, or another function has it, it ends in a hash of the spec and the options.  The same again gives the same operator.
     Gradients are those of ptxgen.vjp(f, wrt, outputs); without one, the backward pass raises the reason."""
-    known = Op(f)
-    name = name_of(f, name, (wrt, outputs))
+    content = repr((f.yaml, sorted(f._choice.items()), wrt and list(wrt), outputs and list(outputs)))
+    if name is not None and taken(name, content):
+        raise UsageError(f"another function is 'ptxgen::{name}' in this process: give this one another name, or none")
+    name = name or free_name(f.name, content)
+    if name not in registered:
+        gradient = reason = None
+        try:
+            gradient = vjp(f, wrt, outputs)
+        except UnsupportedError as error:
+            if wrt or outputs:
+                raise
+            reason = error
+        known, back_content = Op(f), f"backward of {content}"
+        made = register(known, name, content)
+        if gradient is None:
+            refused(made, reason)
+        else:
+            back = Op(gradient)
+            differentiable(made, known, back, register(back, free_name(f"{name}_vjp", back_content), back_content))
+    return registered[name][1]
+
+
+def register(known, name, content):
     made = torch.library.custom_op(f"ptxgen::{name}", known.run, mutates_args=(), schema=known.schema())
     made.register_fake(known.fake)
-    try:
-        gradient = vjp(f, wrt, outputs)
-    except UnsupportedError as error:
-        if wrt or outputs:
-            raise
-        return refused(made, error)
-    back = Op(gradient)
-    back_op = torch.library.custom_op(f"ptxgen::{name}_vjp", back.run, mutates_args=(), schema=back.schema())
-    back_op.register_fake(back.fake)
+    registered[name] = content, made
+    return made
 
+
+def refused(made, error):
+    """The backward pass says why there is none."""
+    def backward(ctx, *grads):
+        raise error
+
+    made.register_autograd(backward, setup_context=lambda ctx, inputs, output: None)
+
+
+def differentiable(made, known, back, back_op):
+    """The backward pass is an operator of its own."""
     def setup_context(ctx, inputs, output):  # pylint: disable=unused-argument
         words = known.words(inputs, {})
         ctx.save_for_backward(*(words[x] for x in known.inputs if x in back.inputs))
@@ -79,13 +110,3 @@ def op(f: Function, name: str | None = None, *, wrt: Sequence[str] | None = None
         return tuple(by_name.get(f"grad_{x}") for x in known.names)
 
     made.register_autograd(backward, setup_context=setup_context)
-    return made
-
-
-def refused(made, error):
-    """An operator whose backward pass says why there is none."""
-    def backward(ctx, *grads):
-        raise error
-
-    made.register_autograd(backward, setup_context=lambda ctx, inputs, output: None)
-    return made

@@ -244,6 +244,12 @@ outputs:
         with self.assertRaisesRegex(ptxgen.UnsupportedError, "'k' has the boundary clamp where another input wraps around"):
             ptxgen.vjp(ptxgen.compile(both), ["u"])
 
+    def test_programs_of_stages(self):
+        back = ptxgen.vjp(ptxgen.load(ROOT / "specs/softmax.yaml"))
+        for f, name in ((back, "softmax_vjp"), (ptxgen.load(ROOT / "specs/apps/heat.yaml"), "heat")):
+            with self.assertRaisesRegex(ptxgen.UnsupportedError, f"^{name} is a program of stages"):
+                ptxgen.vjp(f)
+
     def test_a_boundary_without_a_rule_is_refused(self):
         """A mode of the language that the gradients do not know, with and without a value, is refused by its name where it is read across an edge."""
         shift = "kind: stencil\ninputs: {u: 'f64[n]'}\nboundary: {constant: 0}\noutputs: {y: {type: 'f64[n]', value: 'u[1] * 2'}}"

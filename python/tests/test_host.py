@@ -143,6 +143,15 @@ class Arguments(unittest.TestCase):
         self.refused("'dot' has 1 dimensions; the spec says 0", f, x, x, out=np.zeros(2, "f4"))
         self.assertEqual(f(x, x, n=2).tolist(), 5)
 
+    def test_sizes_that_were_given_before(self):
+        x = array.array("f", [1, 2])
+        f = spec("dot", sizes={"n": 3})
+        self.refused("'x' has 2 elements in dimension 0; sizes= asks for 3", f, x, x)
+        self.refused("size 'n' is 2; sizes= asks for 3", f, x, x, n=2)
+        self.assertEqual(spec("dot", sizes={"n": 2})(x, x).tolist(), 5)
+        text = "kind: map\ninputs: {x: 'u8[n]'}\noutputs: {hist: {type: 'u32[k]', at: x, value: 1, combine: add, initial: 0}}\n"
+        self.assertEqual(ptxgen.compile(text, sizes={"k": 3})(np.array([2, 0, 2], "u1")).tolist(), [1, 0, 2])
+
     def test_types_and_layout_are_checked(self):
         f, x = spec("dot"), array.array("f", [1, 2])
         self.refused("'y' has elements of type f64; the spec says f32", f, x, array.array("d", [1, 2]))
@@ -190,8 +199,10 @@ class Errors(unittest.TestCase):
 
     def test_options_that_do_not_exist(self):
         x = np.ones(3, "f4")
-        with self.assertRaises(ptxgen.Error):
-            spec("dot", arch="sm_17").ptx()
+        for options in ({"arch": "sm_17"}, {"arch": ""}, {"gpu": "bla"}, {"arch": "sm_90", "gpu": "bla"}):
+            with self.assertRaisesRegex(ptxgen.UsageError, "unknown (architecture|GPU)"):
+                spec("dot", **options)
+        self.assertIn(".target sm_90", spec("dot", gpu="H200").ptx())
         with self.assertRaises(ptxgen.Error):
             spec("dot", variant="reduce.none")(x, x)
         with self.assertRaisesRegex(ptxgen.UsageError, "there is no size 'm'"):

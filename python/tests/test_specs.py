@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Specs from Python functions compute what specs by hand compute, and are the same text language."""
+import fractions
+import functools
+import math
 import pathlib
 import types
 import unittest
@@ -162,38 +165,110 @@ class Written(unittest.TestCase):
         bits = ptxgen.map({"x": "i32[n]"}, outputs={"y": ("i32[n]", lambda x: ~x)})
         np.testing.assert_array_equal(bits(np.array([5], "i4")), [-6])
 
+    def test_what_else_is_a_condition(self):
+        """Fields, params, elements at places, what and, or and operators of bool give, and what reductions of a stencil's outputs see."""
+        pairs = np.array([(True, 1), (False, 2)], np.dtype([("k", "?"), ("v", "f4")], align=True))
+        inputs = {"x": {"type": {"k": "bool", "v": "f32"}, "shape": ["n"]}, "keep": "bool[m]", "i": "i32[n]"}
+        f = ptxgen.map(inputs, params={"on": {"type": "bool", "value": True}}, let={"off": lambda on: ~on},
+                       outputs={"y": ("f32[n]", lambda x, keep, i, on, off: ops.where(~x.k & ~ops.at(keep, i) & ~ops.at(x, i).k & on & ~off, x.v, 0))})
+        np.testing.assert_array_equal(f(pairs, np.array([True, False]), np.array([0, 1], "i4")), [0, 2])
+        x = np.array([True, False])
+        for operator, both in (("and", False), ("or", True), (ptxgen.operator(lambda a, b: ~(~a | ~b), state="bool", identity=True), False)):
+            one = ptxgen.reduce({"x": "bool[n]"}, operator, outputs={"r_": ("bool", lambda r: ~r)})
+            several = ptxgen.reduce({"x": "bool[n]"}, reductions={"some": {"map": lambda x: ~x, "operator": operator}},
+                                    outputs={"y": ("bool", lambda some: ~some)})
+            running = ptxgen.scan({"x": "f32[n]"}, operator, map=lambda x: x > 0, outputs={"y": ("bool[n]", lambda s: ~s), "t": ("bool", lambda total: ~total)})
+            self.assertEqual((one(x), several(x)), (not both, not both))
+            self.assertEqual([y.tolist() for y in running(x.astype("f4"))], [[False, not both], not both])
+        bits = ptxgen.reduce({"x": "i32[n]"}, "and", outputs={"y": ("i32", lambda r: ~r)})
+        self.assertEqual(bits(np.array([7, 13], "i4")), ~5)
+        none = ptxgen.stencil({"u": "f32[n]"}, outputs={"high": ("bool[n]", lambda u: u > 1), "none": "bool"},
+                              reductions={"none": {"map": lambda high: ~high, "operator": "and"}})
+        self.assertEqual([none(np.array([0, u], "f4")).none for u in (1, 2)], [True, False])
+
     def test_scalars_of_numpy(self):
         f = ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", lambda x: ops.where((x > np.float32(.5)) & np.True_, x * np.int64(3), np.float64(2)))})
         np.testing.assert_array_equal(f(np.array([1, 0], "f4")), [3, 2])
+        f = ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", lambda x: ops.where(np.True_ & (np.float32(.5) < x), np.int64(3) * x, np.float64(2) - x))})
+        np.testing.assert_array_equal(f(np.array([1, 0], "f4")), [3, 2])
+
+    def test_what_says_that_it_is_a_number(self):
+        class Seven:
+            def __index__(self):
+                return 7
+
+        f = ptxgen.map({"x": "f64[n]"}, outputs={"y": ("f64[n]", lambda x: x * Seven() + fractions.Fraction(1, 2) - np.longdouble(1) + np.array(2))})
+        np.testing.assert_array_equal(f(np.array([1.0])), [8.5])
+        for wrong in (1j, np.complex64(1), np.array([1.0]), np.str_("1"), None, 10 ** 400):
+            with self.assertRaises((TypeError, ptxgen.SpecError), msg=repr(wrong)):
+                ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", lambda x, wrong=wrong: x * wrong)})
+            with self.assertRaises((TypeError, ptxgen.SpecError), msg=repr(wrong)):
+                ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", lambda x, wrong=wrong: wrong * x)})
 
     def test_defaults_stay(self):
         functions = [ptxgen.map({"x": "i32[n]"}, outputs={"y": ("i32[n]", lambda x, i=i: x * i)}) for i in (2, 5)]
-        self.assertEqual([f(np.array([7], "i4"))[0] for f in functions], [14, 35])
+        functions += [ptxgen.map({"x": "i32[n]"}, outputs={"y": ("i32[n]", f)}) for f in (lambda *, x, k=3: x * k, functools.partial(lambda x, k: x * k, k=4))]
+        self.assertEqual([f(np.array([7], "i4"))[0] for f in functions], [14, 35, 21, 28])
+        operators = [ptxgen.operator(lambda a, b, k=k: a + b + k, state="i32", identity=-k) for k in (1, 2)]
+        self.assertEqual([ptxgen.reduce({"x": "i32[n]"}, operator, outputs={"y": "i32"})(np.array([7, 8], "i4")) for operator in operators], [16, 17])
+        with self.assertRaisesRegex(TypeError, "'k' has a default, and is the name of a value here"):
+            ptxgen.map({"x": "i32[n]"}, params={"k": "i32"}, outputs={"y": ("i32[n]", lambda x, k=3: x * k)})
 
     def test_computed_places(self):
         f = ptxgen.map({"x": "i32[k]", "i": "i32[n]"}, outputs={"y": ("i32[n]", lambda x, i: ops.at(x, i))})
         np.testing.assert_array_equal(f(np.array([3, 4, 5], "i4"), np.array([2, 0], "i4")), [5, 3])
+        f = ptxgen.map({"x": "i32[k, l]", "i": "i32[n]"}, outputs={"y": ("i32[n]", lambda x, i: ops.at(x, i + 1, 0) + ops.at(x, 0, i))})
+        np.testing.assert_array_equal(f(np.array([[3, 4], [5, 6]], "i4"), np.array([0], "i4")), [8])
+        for wrong in (lambda x: ops.at(x + 1, 0), lambda x: ops.at("x", 0), lambda x: ops.at(x)):
+            with self.assertRaisesRegex(TypeError, "an index per dimension"):
+                ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", wrong)})
+        with self.assertRaisesRegex(AttributeError, r"'at\(x, x\)' has no field 'q'"):
+            ptxgen.map({"x": "i32[n]"}, outputs={"y": ("f32[n]", lambda x: ops.at(x, x).q)})
 
     def test_annotations_that_are_texts(self):
-        scope = {"ptxgen": ptxgen, "STATE": {"p": "f32"}}
+        scope = {"ptxgen": ptxgen, "STATE": {"p": "f32"}, "f32": ops.f32, "ops": types.SimpleNamespace(Pair={"p": "f32"})}
         exec(compile("from __future__ import annotations\n"  # pylint: disable=exec-used
                      "@ptxgen.operator(identity=0)\ndef add(a: 'f32', b): return a + b\n"
+                     "@ptxgen.operator(identity=0)\ndef bare(a: f32, b): return a + b\n"
                      "@ptxgen.operator(identity={'p': 0})\ndef adds(a: {'p': 'f32'}, b): return {'p': a.p + b.p}\n"
-                     "@ptxgen.operator(identity={'p': 0})\ndef named(a: STATE, b): return {'p': a.p + b.p}\n", "text", "exec"), scope)
-        self.assertEqual(scope["add"].spec["state"], "f32")
-        self.assertEqual([scope[name].spec["state"] for name in ("adds", "named")], [{"p": "f32"}] * 2)
+                     "@ptxgen.operator(identity={'p': 0})\ndef named(a: STATE, b): return {'p': a.p + b.p}\n"
+                     "@ptxgen.operator(identity={'p': 0})\ndef dotted(a: ops.Pair, b): return {'p': a.p + b.p}\n"
+                     "@ptxgen.operator(identity={'p': 0})\ndef made(a: dict(p='f32'), b): return {'p': a.p + b.p}\n"
+                     "def closed(kind):\n"
+                     "    @ptxgen.operator(identity=0)\n    def inner(a: kind, b):\n        kind\n        return a + b\n"
+                     "    return inner\n", "text", "exec"), scope)
+        self.assertEqual([scope[name].spec["state"] for name in ("add", "bare")] + [scope["closed"]("f32").spec["state"]], ["f32"] * 3)
+        self.assertEqual([scope[name].spec["state"] for name in ("adds", "named", "dotted", "made")], [{"p": "f32"}] * 4)
+        for wrong in ("'Elsewhere'", "'f33'", "'f32[n]'", "float"):
+            with self.assertRaisesRegex(TypeError, "state"):
+                exec(f"@ptxgen.operator\ndef local(a: {wrong}, b): return a + b", scope)  # pylint: disable=exec-used
 
     def test_any_mapping(self):
-        f = ptxgen.compile(types.MappingProxyType({"kind": "reduce", "inputs": types.MappingProxyType({"x": "i32[n]"}), "operator": "add", "outputs": {"s": "i32"}}))
+        view = types.MappingProxyType
+        f = ptxgen.compile(view({"kind": "reduce", "inputs": view({"x": "i32[n]"}), "operator": "add", "outputs": {"s": "i32"}}))
         self.assertEqual(f(np.array([3, 4], "i4")), 7)
+        f = ptxgen.reduce(view({"x": "f32[n]"}), reductions=view({"s": view({"map": lambda twice: view({"max": twice, "sum": 1.0}), "operator": "logsumexp"})}),
+                          outputs=view({"most": view({"type": "f32", "value": lambda s: s.max})}), params=view({}), let=view({"twice": lambda x: x + x}))
+        self.assertEqual(f(np.array([3, 4], "f4")), 8)
+
+    def test_what_has_no_form_in_a_spec(self):
+        """The text of an object would be its address."""
+        f = ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", ops.expression("x + 1"))})
+        self.assertEqual(f(np.array([1], "f4")), [2])
+        for wrong in (object(), None, np.ones(2), len):
+            with self.assertRaisesRegex(TypeError, "has no form in a spec"):
+                ptxgen.compile({"kind": "map", "inputs": {"x": "f32[n]"}, "outputs": {"y": {"type": "f32[n]", "value": wrong}}})
 
     def test_sizes_that_are_too_large(self):
         with self.assertRaisesRegex(ptxgen.UsageError, "size 'n' does not fit 64 bits"):
             spec("dot").explain(n=1 << 70)
+        for wrong in (lambda n: spec("dot").explain(n=n), lambda n: ptxgen.load(ROOT / "specs/dot.yaml", sizes={"n": n})):
+            with self.assertRaisesRegex(ptxgen.UsageError, "size 'n' is negative"):
+                wrong(-1)
 
     def test_codes(self):
         self.assertEqual(ptxgen.explain_code("PTXG-2010"), ptxgen.explain_code(2010))
-        for wrong in ("2010", "PTXG-", "PTXG-2x"):
+        for wrong in ("2010", "PTXG-", "PTXG-2x", "PTXG- 2010", "PTXG-" + "9" * 30, -1, 1 << 70, (1 << 32) + 2010):
             with self.assertRaisesRegex(ptxgen.UsageError, "PTXG-2010"):
                 ptxgen.explain_code(wrong)
 
@@ -204,7 +279,9 @@ class Refused(unittest.TestCase):
             return ptxgen.reduce({"x": "f32[n]"}, operator, map=function, outputs={"r": "f32"})
 
         for function, operator, says in ((lambda x: x // 2, "add", "no //"), (lambda x: x, lambda a, b: a + b, "@ptxgen.operator"),
-                                         (lambda x: x[x], "add", r"ops.at\(x, i\)")):
+                                         (lambda x: x[x], "add", r"ops.at\(x, i\)"), (lambda x: divmod(x, 2)[0], "add", "no //"),
+                                         (math.sqrt, "add", "nothing called|ops.sqrt"), (lambda x: math.sqrt(x), "add", "ops.sqrt"),
+                                         (ops.sqrt, "add", r"lambda x: ops.sqrt\(x\)"), (lambda x: [1, 2][x], "add", "ops.i32"), (lambda x: x, max, "'max'")):
             with self.assertRaisesRegex(TypeError, says):
                 tried(function, operator)
         seen = []

@@ -108,10 +108,37 @@ class Torch(unittest.TestCase):
         """PyTorch drops an operator whose name is taken, so functions from Python, all called after their kind, have names of their own."""
         functions = [ptxgen.reduce({"x": "f32[n]"}, operator, outputs={"r": "f32"}) for operator in ("add", "max", "add")]
         ops = [self.op(f) for f in functions]
-        names = [made.name for made in ops]
-        self.assertEqual(names[0], names[2])
-        self.assertRegex(names[1], r"^ptxgen::reduce_[0-9a-f]{8}$")
+        self.assertIs(ops[0], ops[2])
+        for made in ops:
+            self.assertRegex(made.name, r"^ptxgen::reduce_[0-9a-f]{12}$")
         self.assertEqual([float(made(np.array([3, 4], "f4"))) for made in ops], [7, 4, 7])
+        self.assertEqual(len(self.torch.made), 3)  # add has a gradient
+        self.assertIsNot(self.op(functions[0], "other"), ops[0])
+        self.assertIsNot(self.op(ptxgen.reduce({"x": "f32[n]"}, "add", outputs={"r": "f32"}, sizes={"n": 2})), ops[0])
+
+    def test_names_do_not_depend_on_the_order(self):
+        """torch.compile keeps graphs by names, from process to process."""
+        functions = {operator: ptxgen.reduce({"x": "f32[n]"}, operator, outputs={"r": "f32"}) for operator in ("add", "max", "min")}
+        names = {operator: self.op(f).name for operator, f in functions.items()}
+        with mock.patch.dict(sys.modules, {"torch": stand_in()}):
+            sys.modules.pop("ptxgen.torch", None)
+            op = importlib.import_module("ptxgen.torch").op
+            self.assertEqual({operator: op(functions[operator]).name for operator in ("min", "max", "add")}, names)
+
+    def test_names_that_are_taken(self):
+        sums, mosts = (ptxgen.reduce({"x": "f32[n]"}, operator, name="all", outputs={"r": "f32"}) for operator in ("add", "max"))
+        x = np.array([3, 4], "f4")
+        self.assertEqual(self.op(sums).name, "ptxgen::all")
+        self.assertRegex(self.op(mosts).name, r"^ptxgen::all_[0-9a-f]{12}$")
+        self.assertEqual([float(self.op(f)(x)) for f in (sums, mosts, sums)], [7, 4, 7])
+        with self.assertRaisesRegex(ptxgen.UsageError, "another function is 'ptxgen::all'"):
+            self.op(mosts, "all")
+        back = self.op(ptxgen.vjp(sums))  # whose name is that of the backward pass of `all`
+        self.assertRegex(back.name, r"^ptxgen::all_vjp_[0-9a-f]{12}$")
+        np.testing.assert_array_equal(self.op(sums).gradient((x,), (np.array(2, "f4"),))[0], [2, 2])
+        with self.assertRaises(ptxgen.UnsupportedError):
+            self.op(mosts, "later", wrt=["x"])
+        self.assertEqual(self.op(sums, "later").name, "ptxgen::later")  # what was refused took no name
 
     def test_shapes_before_results(self):
         x = RANDOM.integers(0, 9, 100)
