@@ -77,6 +77,21 @@ static void take_lets(const struct stages_builder *sb, struct names *used, bool 
     }
 }
 
+void lets_check(const struct stages_builder *sb)
+{
+    const struct ynode *lets = of_whole(sb, "let");
+    struct names used = { .arena = sb->b->a };
+    bool *taken = arena_new(sb->b->a, bool, lets ? lets->count + 1 : 1);
+    names_collect(&used, sb->stages);
+    if (of_whole(sb, "iterate"))
+        names_collect(&used, of_whole(sb, "iterate"));
+    take_lets(sb, &used, taken);
+    for (int i = 0; lets && i < lets->count; i++)
+        if (!taken[i])
+            diag_warning(sb->b->d, D_UNUSED, lets->pair[i].key->at, "nothing uses the let '%s'",
+                         lets->pair[i].key->text);
+}
+
 static struct ynode *lets_of(const struct stages_builder *sb, const struct ynode *own, const bool *taken)
 {
     const struct ynode *lets = of_whole(sb, "let");
@@ -149,6 +164,26 @@ static void outputs_collect(struct names *has, const struct ynode *outputs)
 }
 
 /* Facts of the whole about what the stage has. */
+void facts_check(const struct stages_builder *sb)
+{
+    const struct ynode *facts = of_whole(sb, "assume");
+    const int all = sb->nmade + sb->b->nsizes;
+    const char **name = arena_new(sb->b->a, const char *, all + 1);
+    for (int i = 0; i < all; i++)
+        name[i] = i < sb->nmade ? sb->made[i].name : sb->b->size[i - sb->nmade].name;
+    for (int f = 0; facts && f < facts->count; f++) {
+        const struct ynode *key = facts->pair[f].key;
+        bool there = false;
+        for (int i = 0; i < all; i++)
+            there |= !strcmp(name[i], key->text);
+        if (!there) {
+            struct diag *m =
+                diag_error(sb->b->d, D_BAD_ASSUME, key->at, "no dimension or array is called '%s'", key->text);
+            diag_suggest(sb->b->d, m, key->text, name, all);
+        }
+    }
+}
+
 static struct ynode *facts_of(const struct stages_builder *sb, const struct ynode *inputs, const struct ynode *stage)
 {
     const struct ynode *facts = of_whole(sb, "assume"), *own = ynode_get(stage, "assume");

@@ -24,7 +24,8 @@ struct made {
     struct span at;
     int array; /* number in prog_stages; -1: its stage has errors */
     bool read, leaves;
-    bool gone; /* nobody stores it: what wrote it has become part of what reads it */
+    bool edged; /* the points at its edges are not computed */
+    bool gone;  /* nobody stores it: what wrote it has become part of what reads it */
 };
 
 /* A stage as the user wrote it, and what has become of it. */
@@ -81,6 +82,9 @@ bool kept_is_second(const struct ynode *own);
 bool kept_fits(struct builder *b, const struct problem *p);
 /* The tree of stage `number`; NULL after a message. */
 const struct ynode *stage_root(struct stages_builder *sb, int number);
+/* After the stages: warns of lets of the whole that nothing uses; reports facts about what is not there. */
+void lets_check(const struct stages_builder *sb);
+void facts_check(const struct stages_builder *sb);
 /* The tree of a problem `name` that computes `done` from the condition. */
 const struct ynode *until_root(struct stages_builder *sb, const char *name, struct ynode *condition);
 

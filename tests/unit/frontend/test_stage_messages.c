@@ -28,6 +28,12 @@ static const struct {
     { X "params: {k: i32, unseen: {type: i32, value: 1}}\nlet: {d: x * f32(k), e: d + 1}\nstages:\n"
         "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: e}}}\noutputs: [y]\n",
       "nothing uses the param 'unseen'" },
+    { X "let: {d: x + 1, unseen: nothing + d}\nstages:\n  a: {kind: map, outputs: {y: {type: 'f32[n]', value: d}}}\n"
+        "outputs: [y]\n",
+      "nothing uses the let 'unseen'" },
+    { X "assume: {n: {min: 2}, y: {aligned: 8}, q: {min: 3}}\nstages:\n"
+        "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
+      "no dimension or array is called 'q'" },
     { X "stages:\n  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x + f32(step)}}}\noutputs: [y]\n"
         "iterate: {steps: 2, feedback: {x: y}}\n",
       "param step: i64" },
@@ -122,6 +128,9 @@ static const struct {
       "nothing is called 'z'" },
     { X "stages:\n" DOUBLE "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: x}}}\noutputs: [z]\n",
       "nothing uses 'y'" },
+    { X "stages:\n  a: {kind: stencil, boundary: interior, outputs: {y: {type: 'f32[n]', value: 'x[-1] + x[1]'}}}\n" TOP
+        "outputs: [top]\n",
+      "the points at the edges of 'y' are not computed, and a later stage reads them" },
     { LOOP ", until: top}\n", "bool" },
     { LOOP ", until: top > 5, check_every: 0}\n", "check_every" },
     { LOOP ", until: top > 5, check_every: top}\n", "'top'" },
