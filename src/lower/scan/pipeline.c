@@ -422,6 +422,8 @@ static bool check(struct planner *pl, const struct plan_case *c)
           "threads must be a multiple of 32, and the other warps fit a block with them" },
         { held > items_most(p, vector), "a thread holds at most 64 elements, 128 where it sums bytes by words" },
         { vector > widest_vector(p), "the vector must be no wider than 16 bytes of the widest array, or four columns" },
+        { c->shift[0] && (c->shift[0] != COLUMNS_WHOLE_ROW || !scan_few_columns(p) || looks),
+          "a row that is one vector is of a few columns without look-back" },
         { looks && (!scan_few_columns(p) || state_determinism(p) != DET_ANY),
           "look-back is for columns, whose prefixes it combines as timing has it" },
         { tile % UNIT || stages * stage_bytes(p, tile) + reserved(p, threads, stages, vector, looks) >

@@ -77,7 +77,7 @@ static const struct shape {
 } shapes[] = { { "columns", 0, 0 }, { "two", 2, 2 }, { "few", 4, 4 }, { "some", 32, 64 }, { "strips", 0, 0 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* What a case is of: a shape, `vector` columns per thread, */
+/* What a case is of: a shape, and `vector` columns per thread. */
 struct columns {
     const struct shape *shape;
     int vector;
@@ -185,7 +185,7 @@ static void add_shifted(struct planner *pl, const struct strategy *row, const st
 }
 
 /* When a shape is taken with columns that are loaded one by one, beside vectors of `vector`, and of `shifted` if there are
- * any.  Strips are better where there are rows for them, and columns for the threads of strips only. */
+ * any.  Columns of FEW_ROWS places and more go to strips where threads of several columns each would not fill the device. */
 static struct formula single_guard(const struct planner *pl, const struct columns *of, int vector, int shifted,
                                    bool *never)
 {
@@ -246,6 +246,9 @@ static bool check_tunables(struct planner *pl, const struct plan_case *c)
         { rows > 1 && rows < vector, "several rows must be no fewer than the elements of a vector" },
         { c->shift[0] == COLUMNS_SHIFTED && columns_shifted(pl, vector) != vector,
           "vectors anywhere in a row have 4 to 8 bytes of narrow scalars" },
+        { c->shift[0] == COLUMNS_STRIPED && columns_striped(pl, vector) != vector,
+          "columns that lie apart are loaded one by one, and nothing is written for their elements" },
+        { c->shift[0] > COLUMNS_STRIPED, "there is no such layout of columns" },
         { c->tunable[TN_ITEMS] * vector > ITEMS_MAX, "a thread holds at most 64 elements" },
         { vector > most_columns(pl->plan->problem) || !segreduce_power_of_two(vector),
           "the vector must be a power of two, no wider than 16 bytes of the widest array; at most 4 where no array "
