@@ -105,6 +105,12 @@ run dot.yaml --plan my.plan -o -; exits 0
 cmp -s out first.ptx || complain 'the plan read back gives other PTX'
 run dot.yaml --plan no-such.plan -o -; exits 1
 run dot.yaml --plan my.plan --arch=sm_90; exits 2
+run "$specs/column_sum.yaml" --arch=sm_90 --emit=plan -o layout.plan; exits 0
+sed -i 's/shift0: 2/shift0: 3/' layout.plan
+run "$specs/column_sum.yaml" --plan layout.plan -o -; exits 1; err_has 'no such layout of columns'
+run "$specs/scan_channels.yaml" --arch=sm_90 --emit=plan -o layout.plan; exits 0
+sed -i 's/shift0: 3/shift0: 2/' layout.plan
+run "$specs/scan_channels.yaml" --plan layout.plan -o -; exits 1; err_has 'without look-back'
 run dot.yaml --split -o split/; exits 0
 ls split | grep -q '^dot\..*\.ptx$' || complain 'no PTX per case'
 run dot.yaml -o no/such/directory/dot.ptx; exits 1; err_has 'cannot write'
