@@ -20,6 +20,7 @@ import tempfile
 import row_peers
 
 HERE = row_peers.HERE
+HOW = ("uniform", "skewed", "few", "runs", "constant")
 COUNTED = 2048  # elements of the arrays on which ptxgen is checked
 
 
@@ -39,9 +40,12 @@ def options():
 
 
 def keys(torch, n, k, how):
-    """uniform; skewed: the eighth power of a uniform number; few: eight of the keys; constant"""
+    """uniform; skewed: the eighth power of a uniform number; few: eight of the keys; runs: 32 times the same; constant"""
     u = torch.rand(n, device="cuda")
-    u = {"uniform": lambda: u, "skewed": lambda: u**8, "few": lambda: torch.floor(u * 8) / 8, "constant": lambda: u * 0}[how]()
+    if how == "runs":
+        u = u[: (n + 31) // 32].repeat_interleave(32)[:n]
+    made = {"skewed": lambda: u**8, "few": lambda: torch.floor(u * 8) / 8, "constant": lambda: u * 0}
+    u = made.get(how, lambda: u)()
     return (u * k).int().clamp(max=k - 1)
 
 
@@ -104,8 +108,8 @@ def cross_entropy(torch, _, n, width, __):
 
 PROBLEMS = [  # name, spec, what makes it, its two arguments
     *(("counts", "specs/counts_by_key.yaml", counts, k, how) for k in (16, 256, 4096, 32768)
-      for how in ("uniform", "skewed", "few", "constant")),
-    *(("sums", "specs/sums_by_key.yaml", sums, k, how) for k in (16, 256, 4096) for how in ("uniform", "skewed", "few", "constant")),
+      for how in HOW),
+    *(("sums", "specs/sums_by_key.yaml", sums, k, how) for k in (16, 256, 4096) for how in HOW),
     *(("spmv", "specs/spmv.yaml", spmv, 16, how) for how in ("banded", "random")),
     *(("nearest", "specs/kmeans_assign.yaml", nearest, k, f) for k, f in ((5, 34), (64, 16))),
     *(("cross_entropy", "bench/specs/cross_entropy.yaml", cross_entropy, width, "") for width in (128, 1024, 16384, 131072)),

@@ -9,8 +9,9 @@
  * Equal indices of a warp are combined first, so that one hot bin costs one update per warp and not 32: every lane looks
  * for the next lane with its index, and takes over what that lane has, and what that lane looks at; after at most five
  * rounds, none where all indices differ, the first lane of each index has all.  Constants need not be exchanged, only
- * counted.  In shared memory that costs more than it saves unless an index is frequent, and such a one goes to
- * registers; constants need not even that: the machine adds up the increments of a warp.
+ * counted.  In shared memory that costs more than it saves unless indices are frequent: a single one goes to registers,
+ * and where several are (few of many, or runs) tiles are added so, element after element.  Constants need neither: the
+ * machine adds up the increments of a warp.
  */
 #include "bins.h"
 
@@ -57,9 +58,9 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x)
     (b->alone ? combine_words : accumulate_words)(b->g, word, x);
 }
 
-/* The same of all lanes, those with bin -1 excepted, by the lowest lane of each bin; constants are counted.  The whole warp
- * arrives. */
-static void update_merged(struct bins *b, kb_val bin, kb_tup x)
+/* The same of all lanes, those with bin -1 excepted, by the lowest lane of each bin; constants are counted.  Returns the
+ * lanes that share this one's bin.  The whole warp arrives. */
+static kb_val update_merged(struct bins *b, kb_val bin, kb_tup x)
 {
     kb *k = b->g->k;
     LET(peers, kb_match(k, bin));
@@ -69,12 +70,14 @@ static void update_merged(struct bins *b, kb_val bin, kb_tup x)
     kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, peers_below(k, peers), 0))) {
         bins_update(b, bin, sum);
     }
+    return peers;
 }
 
 /* ---- a bin in registers ------------------------------------------------------------------------------------------ */
 
 /* Updates of one word by many lanes take turns.  So a warp keeps a bin that at least HOT_LANES of its lanes had at once
- * in registers, each lane what it has of it; once a tile it looks whether that is so still. */
+ * in registers, each lane what it has of it.  If as many lanes share another bin, the tile is crowded.  Once a tile the
+ * warp looks whether all this is so still. */
 enum { HOT_LANES = 4 };
 
 /* What no element has come to. */
@@ -93,6 +96,7 @@ void bins_hot_begin(struct bins *b)
         return;
     b->hot_bin = kb_var_new(k, kb_imm(k, TY_I32, -1), "hot_bin");
     b->hot_sum = kb_var_new(k, no_elements(b), "hot_sum");
+    b->crowded = kb_var_new(k, kb_false(k), "crowded");
 }
 
 void bins_hot_end(struct bins *b)
@@ -108,30 +112,59 @@ void bins_hot_end(struct bins *b)
     kb_set(k, b->hot_sum, no_elements(b));
 }
 
+/* How many lanes have the bin of that one? */
+static kb_val lanes_like(kb *k, kb_val bin, int lane, kb_val *theirs)
+{
+    *theirs = kb_shfl_idx(k, bin, lane);
+    return kb_cast(k, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, *theirs))), TY_I32);
+}
+
 /* Takes the bin of the first lane where many have that, and few the one that is in registers.  The whole warp arrives;
  * bin -1: none. */
 static void hot_choose(struct bins *b, kb_val bin)
 {
     kb *k = b->g->k;
-    LET(other, kb_shfl_idx(k, bin, 0));
+    kb_val first;
     LET(now, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, kb_get(k, b->hot_bin)))));
-    LET(then, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, other))));
-    LET(better,
-        kb_and(k, kb_ge(k, other, 0),
-               kb_and(k, kb_lt(k, kb_cast(k, now, TY_I32), HOT_LANES), kb_ge(k, kb_cast(k, then, TY_I32), HOT_LANES))));
+    LET(then, lanes_like(k, bin, 0, &first));
+    LET(better, kb_and(k, kb_ge(k, first, 0),
+                       kb_and(k, kb_lt(k, kb_cast(k, now, TY_I32), HOT_LANES), kb_ge(k, then, HOT_LANES))));
     kb_if(k, kb_any(k, better)) {
         bins_hot_end(b);
-        kb_set(k, b->hot_bin, other);
+        kb_set(k, b->hot_bin, first);
     }
 }
 
-static void update_hot(struct bins *b, kb_val bin, kb_val inside, kb_tup x)
+/* Have many lanes the bin of one that has another than that in registers? */
+static void crowd_begin(struct bins *b, kb_val bin)
+{
+    kb *k = b->g->k;
+    kb_val other;
+    LET(beside, lanes_like(k, bin, KB_WARP / 2, &other));
+    LET(cold, kb_and(k, kb_ge(k, other, 0), kb_ne(k, other, kb_get(k, b->hot_bin))));
+    kb_set(k, b->crowded, kb_any(k, kb_and(k, cold, kb_ge(k, beside, HOT_LANES))));
+}
+
+/* Merged until no bin but that in registers has many lanes. */
+static void update_crowded(struct bins *b, kb_val bin, kb_val cold, kb_tup x)
+{
+    kb *k = b->g->k;
+    LET(peers, kb_popcount(k, update_merged(b, kb_select(k, cold, bin, kb_imm(k, TY_I32, -1)), x)));
+    kb_set(k, b->crowded, kb_any(k, kb_and(k, cold, kb_ge(k, kb_cast(k, peers, TY_I32), HOT_LANES))));
+}
+
+static void update_hot(struct bins *b, kb_val bin, kb_val inside, kb_tup x, bool crowded)
 {
     kb *k = b->g->k;
     LET(hot, kb_and(k, inside, kb_eq(k, bin, kb_get(k, b->hot_bin))));
     const kb_tup sum = kb_get(k, b->hot_sum);
     kb_set(k, b->hot_sum, kb_select(k, hot, state_combine(b->g, sum, x), sum));
-    kb_if(k, kb_and(k, inside, kb_not(k, hot))) {
+    LET(cold, kb_and(k, inside, kb_not(k, hot)));
+    if (crowded) {
+        update_crowded(b, bin, cold, x);
+        return;
+    }
+    kb_if(k, cold) {
         bins_update(b, bin, x);
     }
 }
@@ -182,7 +215,7 @@ static void add_if(struct bins *b, struct point *pt, kb_val valid)
     }
 }
 
-void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first)
+void bins_add_point(struct bins *b, struct point *pt, kb_val valid, int turn)
 {
     kb *k = b->g->k;
     kb_val inside;
@@ -197,10 +230,13 @@ void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first)
         return;
     }
     const kb_tup x = point_map(pt);
-    if (b->hot && first)
-        hot_choose(b, kb_select(k, inside, bin, kb_imm(k, TY_I32, -1)));
+    const kb_val own = kb_select(k, inside, bin, kb_imm(k, TY_I32, -1));
+    if (b->hot && (turn & BINS_FIRST))
+        hot_choose(b, own);
+    if (b->hot && turn == BINS_FIRST)
+        crowd_begin(b, own);
     if (b->hot) {
-        update_hot(b, bin, inside, x);
+        update_hot(b, bin, inside, x, turn & BINS_CROWDED);
         return;
     }
     kb_if(k, inside) {
@@ -208,7 +244,35 @@ void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first)
     }
 }
 
-void bins_add_tile(struct bins *b, kb_val base)
+/* Elements base + i * distance for i below n; all are loaded before the first is added. */
+static void add_apart(struct bins *b, kb_val base, int n, int distance, kb_val valid, int turn)
+{
+    struct direct d[GEN_VECTOR_MAX];
+    const kb_val none = kb_imm(b->g->k, TY_I32, 0);
+    for (int i = 0; i < n; i++)
+        direct_load(b->g, base, none, (int64_t)i * distance, 1, false, &d[i]);
+    for (int i = 0; i < n; i++) {
+        struct point pt;
+        point_init(&pt, b->g, base, none, (int64_t)i * distance);
+        pt.direct = &d[i];
+        bins_add_point(b, &pt, valid, i ? turn & ~BINS_FIRST : turn);
+    }
+}
+
+/* The elements that this warp has of the tile in add_vectors(), but lanes take neighbours: more of those have equal keys. */
+static void add_crowded(struct bins *b, kb_val base)
+{
+    kb *k = b->g->k;
+    const int items = gen_tunable(b->g, TN_ITEMS), vector = gen_tunable(b->g, TN_VECTOR);
+    const kb_val warps = kb_mul(k, kb_warp(k), KB_WARP * vector);
+    LET(own, kb_add(k, base, kb_cast(k, kb_add(k, warps, kb_lane(k)), TY_I64)));
+    kb_for(k, u, kb_imm(k, TY_I32, 0), items, 1) {
+        const kb_val run = kb_cast(k, kb_mul(k, u, kb_threads(k) * vector), TY_I64);
+        add_apart(b, kb_add(k, own, run), vector, KB_WARP, kb_true(k), BINS_FIRST | BINS_CROWDED);
+    }
+}
+
+static void add_vectors(struct bins *b, kb_val base)
 {
     struct gen *g = b->g;
     kb *k = g->k;
@@ -221,20 +285,26 @@ void bins_add_tile(struct bins *b, kb_val base)
         struct point pt;
         point_init(&pt, g, base, offset, (int64_t)(i / vector) * kb_threads(k) * vector + i % vector);
         pt.direct = &d[i];
-        bins_add_point(b, &pt, kb_true(k), i == 0);
+        bins_add_point(b, &pt, kb_true(k), i == 0 ? BINS_FIRST : BINS_NEXT);
     }
+}
+
+void bins_add_tile(struct bins *b, kb_val base)
+{
+    kb *k = b->g->k;
+    if (!b->hot) {
+        add_vectors(b, base);
+        return;
+    }
+    kb_if(k, kb_any(k, kb_get(k, b->crowded))) {
+        add_crowded(b, base);
+    }
+    kb_else { add_vectors(b, base); }
 }
 
 void bins_add_single(struct bins *b, kb_val element, kb_val valid)
 {
-    kb *k = b->g->k;
-    struct direct d;
-    struct point pt;
-    const kb_val at = kb_select(k, valid, element, kb_imm(k, TY_I64, 0));
-    direct_load(b->g, at, kb_imm(k, TY_I32, 0), 0, 1, false, &d);
-    point_init(&pt, b->g, at, kb_imm(k, TY_I32, 0), 0);
-    pt.direct = &d;
-    bins_add_point(b, &pt, valid, false);
+    add_apart(b, kb_select(b->g->k, valid, element, kb_imm(b->g->k, TY_I64, 0)), 1, 0, valid, BINS_NEXT);
 }
 
 void bins_add_elements(struct bins *b)

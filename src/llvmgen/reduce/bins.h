@@ -16,6 +16,7 @@ struct bins {
     bool hot;                         /* what many lanes have goes to registers: */
     kb_var hot_bin;                   /* i32, the same in all lanes; -1: there is none */
     kb_tvar hot_sum;                  /* what this lane has of it, not yet in the table */
+    kb_var crowded;                   /* do many lanes of the warp share another one? */
     bool rows;                        /* of the row that the block is at */
     bool alone;                       /* no other thread touches this thread's table: no atomic operations */
 };
@@ -33,8 +34,10 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x);
 kb_val bins_load(struct bins *b, kb_val number, kb_val *word);
 /* The state that they stand for. */
 kb_tup bins_state(struct bins *b, const kb_val *word);
-/* An element, if `valid`, to the tables; first: of a tile, for which whole warps arrive. */
-void bins_add_point(struct bins *b, struct point *pt, kb_val valid, bool first);
+/* Of the first elements of a tile, and of those of crowded tiles: whole warps arrive. */
+enum { BINS_NEXT, BINS_FIRST, BINS_CROWDED };
+/* An element, if `valid`, to the tables. */
+void bins_add_point(struct bins *b, struct point *pt, kb_val valid, int turn);
 /* The elements of a tile that begins at `base` (i64); one element per thread, if `valid`.  The whole block arrives. */
 void bins_add_tile(struct bins *b, kb_val base);
 void bins_add_single(struct bins *b, kb_val element, kb_val valid);

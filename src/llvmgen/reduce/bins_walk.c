@@ -89,7 +89,7 @@ static void open_column(struct walk *w, kb_val group)
     point_ahead(&w->column, 1u << w->axis);
 }
 
-static void add_place(struct walk *w, kb_val place, kb_val valid, bool first)
+static void add_place(struct walk *w, kb_val place, kb_val valid, int turn)
 {
     struct gen *g = w->b->g;
     struct point pt;
@@ -99,7 +99,7 @@ static void add_place(struct walk *w, kb_val place, kb_val valid, bool first)
     point_init(&pt, g, space_linear(g, index), kb_imm(g->k, TY_I32, 0), 0);
     memcpy(pt.index, index, sizeof index);
     pt.env.sum = w->column.env.sum;
-    bins_add_point(w->b, &pt, kb_and(g->k, w->exists, valid), first);
+    bins_add_point(w->b, &pt, kb_and(g->k, w->exists, valid), turn);
 }
 
 /* The places [from, to) of the columns at hand, `items` of each thread at once if there are `chunk` of them. */
@@ -111,11 +111,12 @@ static void add_places(struct walk *w, kb_val from, kb_val to, kb_val chunk)
     LET(whole, kb_select(k, kb_eq(k, kb_sub(k, to, from), chunk), to, from));
     kb_for(k, first, from, whole, kb_mul(k, at_once, items)) {
         for (int u = 0; u < items; u++)
-            add_place(w, kb_add(k, kb_add(k, first, own), kb_mul(k, at_once, u)), kb_true(k), u == 0);
+            add_place(w, kb_add(k, kb_add(k, first, own), kb_mul(k, at_once, u)), kb_true(k),
+                      u ? BINS_NEXT : BINS_FIRST);
     }
     kb_for(k, first, whole, to, at_once) {
         LET(place, kb_add(k, first, own));
-        add_place(w, kb_min(k, place, kb_sub(k, to, 1)), kb_lt(k, place, to), false);
+        add_place(w, kb_min(k, place, kb_sub(k, to, 1)), kb_lt(k, place, to), BINS_NEXT);
     }
 }
 
