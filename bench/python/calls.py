@@ -3,7 +3,8 @@
 """calls.py [--json FILE] [--native LIBRARY] [overhead] [first] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
 
 overhead  microseconds of the processor for a call with 1024 elements: the median of batches, each of which starts with an idle GPU and
-          is too short to fill the queue of launches; "C": launches by the C library alone, of native.c
+          is too short to fill the queue of launches; "C": launches by the C library alone, of native.c; "ptxgen.torch.op": the same
+          function as an operator of PyTorch, called by itself, and alone in a function that torch.compile compiled
 first     milliseconds of the first call in a process whose library and context are ready: nothing in any cache, then from the cache
 
 A part that fails says so, and the others go on; the exit status is 1 then.  Without arguments: all of them.
@@ -39,9 +40,9 @@ def attempt(part, name, library, action):
             row(part, name, library, *result)
     except ImportError as error:
         print(f"{part:9} {name:28} {library:22} not here: {error}", flush=True)
-    except Exception:  # pylint: disable=broad-except
+    except Exception as error:  # pylint: disable=broad-except
         failed.append(f"{part} {name} {library}")
-        print(f"{part:9} {name:28} {library:22} FAILED\n{traceback.format_exc()}", flush=True)
+        print(f"{part:9} {name:28} {library:22} failed: {type(error).__name__}: {error}\n{traceback.format_exc()}", flush=True)
 
 # ---- overhead ---------------------------------------------------------------------------------------------------------------------
 def overhead(call, synchronise):
@@ -73,10 +74,15 @@ def torch_overheads():
     for (what, form), (ours, theirs) in calls.items():
         attempt("overhead", f"{what}, {form}, torch tensors", "ptxgen", lambda ours=ours: overhead(ours, wait))
         attempt("overhead", f"{what}, {form}, torch tensors", "torch", lambda theirs=theirs: overhead(theirs, wait))
+    functions = {"sum": fsum, "map": fmap}
+    for what, f in functions.items():
+        attempt("overhead", f"{what}, new, torch tensors", "ptxgen.torch.op", lambda f=f: overhead_of_operator(f, x, wait))
     for path in NATIVE:
         for what, f, out in (("sum", fsum, one), ("scan", fscan, y), ("map", fmap, y)):
             attempt("overhead", f"{what}, out=, torch tensors", "C", lambda f=f, out=out, path=path: native_overhead(path, f, x, out, wait))
-    attempt("overhead", "map, torch.compile", "torch", lambda: overhead_of_compiled(torch, x, wait))
+    for what, theirs in (("sum", lambda x: x.sum()), ("map", lambda x: x * x + 1)):
+        attempt("overhead", f"{what}, torch.compile", "torch", lambda theirs=theirs: overhead_of_compiled(theirs, x, wait))
+        attempt("overhead", f"{what}, torch.compile", "ptxgen.torch.op", lambda f=functions[what]: overhead_of_compiled_operator(f, x, wait))
 
 def native_overhead(path, f, x, out, wait):
     from examples import native_call, native_library
@@ -87,8 +93,22 @@ def native_overhead(path, f, x, out, wait):
         times.append(call(BATCH) * 1e6)
     return statistics.median(times), "us", f"least {min(times):.3f}"
 
-def overhead_of_compiled(torch, x, wait):
-    return overhead(lambda f=torch.compile(lambda x: x * x + 1), x=x: f(x), wait)
+def operator(f):
+    import ptxgen.torch
+
+    return ptxgen.torch.op(f)
+
+def overhead_of_operator(f, x, wait):
+    return overhead(lambda op=operator(f): op(x), wait)
+
+def overhead_of_compiled(function, x, wait):
+    import torch
+
+    torch.compiler.reset()  # no other function's graphs and guards
+    return overhead(lambda f=torch.compile(function): f(x), wait)
+
+def overhead_of_compiled_operator(f, x, wait):
+    return overhead_of_compiled(lambda x, op=operator(f): op(x), x, wait)
 
 def cupy_overheads():
     import cupy
