@@ -5,6 +5,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import shutil
 import tempfile
 import threading
 import time
@@ -232,6 +233,25 @@ class Torch(unittest.TestCase):
                 made = torch.autograd.grad(torch.compile(loss, fullgraph=True, backend="aot_eager")(*args), args)  # one graph, or an error
                 for got, want in zip(made, wanted):
                     torch.testing.assert_close(got, want)
+
+    def test_inductor(self):
+        """torch.compile as users call it: one graph, and the results and gradients of eager calls; the second shape makes sizes dynamic."""
+        torch, register = self.torch, importlib.import_module("ptxgen.torch").op
+        if not importlib.util.find_spec("triton"):
+            self.skipTest("triton is not here")
+        if not any(map(shutil.which, filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")))):
+            self.skipTest("no C compiler is here, and triton needs one")
+        for name, shapes in (("sum", ((1000,), (777,))), ("softmax", ((64, 1000), (33, 77)))):
+            def loss(x, op=register(spec(name))):
+                return (op(x * 2) ** 2).sum()
+
+            compiled = torch.compile(loss, backend="inductor", fullgraph=True)
+            for shape in shapes:
+                with self.subTest(name, shape=shape):
+                    x = torch.randint(-3, 4, shape, device="cuda").float().requires_grad_()
+                    made, wanted = compiled(x), loss(x)
+                    torch.testing.assert_close(made, wanted)
+                    torch.testing.assert_close(*(torch.autograd.grad(y, x)[0] for y in (made, wanted)))
 
     def test_arrays_of_our_own(self):
         torch, x = self.torch, self.torch.arange(1000, dtype=self.torch.float32, device="cuda")
