@@ -6,7 +6,7 @@ A yaml block that begins with `# specs/NAME.yaml` (or `specs/apps/…`) shows th
 One whose paragraph before ends with `NAME.yaml`: is a file of that page.  In other blocks, `$ ptxgen run` on a file of either kind is
 run in a folder of the page's own and must print what follows; `…` there stands for any text.  Before it,
 `$ python3 -c '…np.save("NAME", np.array(LIST, "TYPE"))…'` writes an array, which happens here, without NumPy.  Verdicts of `ptxgen check`
-are not compared: they depend on the prover that there is.
+are not compared: they depend on the prover that there is.  On docs/apps.md, some command runs each spec of specs/apps.
 """
 import ast
 import os
@@ -35,7 +35,9 @@ def significant(text):
 
 
 def save(folder, name, numbers, kind):
-    header = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': ({len(numbers)},), }}"
+    shape = (len(numbers), len(numbers[0])) if isinstance(numbers[0], list) else (len(numbers),)
+    numbers = sum(numbers, []) if len(shape) == 2 else numbers
+    header = f"{{'descr': '<{kind}', 'fortran_order': False, 'shape': {shape}, }}"
     header += " " * (-(11 + len(header)) % 64) + "\n"
     data = struct.pack(f"<{len(numbers)}{CODES[kind]}", *numbers)
     (folder / name).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
@@ -49,7 +51,7 @@ def blocks(text):
 
 class Page:
     def __init__(self, path, folder):
-        self.path, self.folder, self.failures, self.checked = path, folder, [], {"specs": 0, "commands": 0}
+        self.path, self.folder, self.failures, self.checked, self.ran = path, folder, [], {"specs": 0, "commands": 0}, set()
         os.symlink(ROOT / "specs", folder / "specs")
 
     def fail(self, what):
@@ -68,10 +70,11 @@ class Page:
     def session(self, text):
         for name, numbers, kind in SAVE.findall(text):
             save(self.folder, name, ast.literal_eval(numbers), kind)
-        for part in re.split(r"^(?=\$ )", text, flags=re.MULTILINE):
+        for part in re.split(r"^(?=\$ )", text.replace("\\\n", ""), flags=re.MULTILINE):
             command, _, shown = part.partition("\n")
             m = COMMAND.match(command)
             if m and shown.strip() and (self.folder / m[1]).exists():
+                self.ran.add(m[1])
                 self.command(command, shown)
 
     def command(self, command, shown):
@@ -93,6 +96,9 @@ def main():
                     page.spec(text, before)
                 elif not language:
                     page.session(text)
+            if path.name == "apps.md":  # each application has a command
+                page.failures += [f"apps.md: no command runs {spec.name}" for spec in (ROOT / "specs/apps").glob("*.yaml")
+                                  if f"specs/apps/{spec.name}" not in page.ran]
             failures += page.failures
             specs += page.checked["specs"]
             commands += page.checked["commands"]
