@@ -150,8 +150,8 @@ static void operators(struct str *out)
         const char *name, *types;
         bool widen;
         const char *state, *identity, *pad, *let, *combine, *lift, *result;
-        bool commutative, pivot, finite;
-        const char *exact;
+        bool commutative, finite;
+        const char *many, *exact;
     } row[] = {
 #define OP(...) { __VA_ARGS__ },
 #include "frontend/problem/operators.def"

@@ -325,7 +325,8 @@ struct op_row {
     const char *combine;
     const char *lift;   /* of a scalar map called x, or "" */
     const char *result; /* default result of a tuple, in r, or "" */
-    bool commutative, pivot, finite;
+    bool commutative, finite;
+    const char *many;  /* see operators.def */
     const char *exact; /* kinds of T for which any order gives the same bits */
 };
 const struct op_row *op_row_by_name(const char *name);

@@ -96,7 +96,8 @@ struct op {
     bool commutative;
     bool exact; /* any order and grouping gives the same bits (integer add, min, …) */
     bool builtin;
-    bool pivot, finite; /* see operators.def */
+    const struct expr *many[STATE_FIELDS_MAX]; /* see operators.def; NULL: none, or the field combines by itself */
+    bool takes_many, finite;
 };
 
 /* The machine's own instruction for a built-in operator on a scalar state of 4 or 8 bytes, atomic and (4-byte integers)

@@ -15,46 +15,42 @@ kb_tup emit_combine(kb *k, const struct op *op, struct emit_env *outer, kb_tup a
     return emit_exprs(k, &env, op->nfields, op->combine);
 }
 
-/* The first fields of n states, combined. */
-static kb_val emit_pivot(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n)
+/* Field f of n states in order, by itself. */
+static kb_val emit_field(kb *k, const struct op *op, struct emit_env *outer, int f, const kb_tup *x, int n)
 {
     if (n == 1)
-        return x[0].e[0];
+        return x[0].e[f];
     kb_tup a = x[0], b = x[n / 2];
-    a.e[0] = emit_pivot(k, op, outer, x, n / 2);
-    b.e[0] = emit_pivot(k, op, outer, x + n / 2, n - n / 2);
+    a.e[f] = emit_field(k, op, outer, f, x, n / 2);
+    b.e[f] = emit_field(k, op, outer, f, x + n / 2, n - n / 2);
     struct emit_env env = { .op = op, .left = &a, .right = &b, .outer = outer };
-    return emit_expr(k, &env, op->let[0].value);
+    return emit_expr(k, &env, op->combine[f]);
 }
 
-/* What the second let makes of them, added; it finds the pivot as the first field of b. */
-static kb_val emit_moved(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n,
-                         const kb_tup *pivot)
+/* The sum of what n states add to field f, where `known` has those before. */
+static kb_val emit_share(kb *k, const struct op *op, struct emit_env *outer, int f, const kb_tup *x, int n,
+                         const kb_tup *known)
 {
     if (n > 1)
-        return emit_binary(k, BIN_ADD, emit_moved(k, op, outer, x, n / 2, pivot),
-                           emit_moved(k, op, outer, x + n / 2, n - n / 2, pivot));
-    struct emit_env env = { .op = op, .left = x, .right = pivot, .outer = outer };
-    return emit_expr(k, &env, op->let[1].value);
+        return emit_binary(k, BIN_ADD, emit_share(k, op, outer, f, x, n / 2, known),
+                           emit_share(k, op, outer, f, x + n / 2, n - n / 2, known));
+    struct emit_env env = { .op = op, .left = x, .right = known, .outer = outer };
+    return emit_expr(k, &env, op->many[f]);
 }
 
-/* n states in order, those of an operator with a pivot at once. */
+/* n states in order, at once where that costs less. */
 static kb_tup emit_combine_many(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n)
 {
     if (n == 1)
         return x[0];
-    if (!op->pivot || n == 2)
+    if (!op->takes_many || n == 2)
         return emit_combine(k, op, outer, emit_combine_many(k, op, outer, x, n / 2),
                             emit_combine_many(k, op, outer, x + n / 2, n - n / 2));
-    const struct expr first_of_b = { .kind = EX_RIGHT, .type = op->field[0] };
-    const struct let let[] = { { op->let[0].name, &first_of_b }, op->let[1] };
-    struct op moved = *op;
-    moved.let = let;
-    moved.nlets = 2;
     kb_tup r = x[0];
-    r.e[0] = emit_pivot(k, op, outer, x, n);
-    const kb_tup pivot = r;
-    r.e[1] = emit_moved(k, &moved, outer, x, n, &pivot);
+    for (int f = 0; f < op->nfields; f++) {
+        const kb_tup known = r;
+        r.e[f] = op->many[f] ? emit_share(k, op, outer, f, x, n, &known) : emit_field(k, op, outer, f, x, n);
+    }
     return r;
 }
 

@@ -23,11 +23,10 @@ static const struct shape {
     { "rows_cluster_8", NULL, 0, 512, 32, 8 },   { "rows_cluster_long", NULL, 0, 1024, 32, 8 },
 };
 
-/* Has an operator a combination of many states that costs less than one at a time? */
-static bool pivots(const struct problem *p)
+bool segreduce_takes_many(const struct problem *p)
 {
     for (int i = 0; i < p->nreductions; i++)
-        if (p->reduction[i].op->pivot)
+        if (p->reduction[i].op->takes_many && p->reduction[i].map[0]->kind != EX_CONST)
             return true;
     return false;
 }
@@ -36,7 +35,7 @@ bool segreduce_resident_fits(const struct problem *p, const struct device *d, st
 {
     (void)d, (void)a;
     const struct misfit m[] = {
-        { !problem_writes(p, AT_RESULT) && !pivots(p),
+        { !problem_writes(p, AT_RESULT) && !segreduce_takes_many(p),
           "no value per element uses the results, and no operator takes many elements at once" },
         { !segments_trailing(p), "it keeps rows in registers, and here the reduced dimensions are not the last ones" },
         { !access_direct_fields(p), "no input is read element by element, so there is nothing to keep" },
@@ -70,6 +69,24 @@ static int64_t capacity(const struct plan_case *c)
     return (int64_t)team * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
 }
 
+/* Where many states are combined by sums, as many blocks as have registers for their share of a row, `words`, and a few for
+ * each thread, up to three quarters of the threads that fit.  Warps of large blocks wait for each other, so there are more
+ * of those blocks. */
+static void bound_registers(const struct planner *pl, struct plan_case *c, const struct shape *s)
+{
+    enum { LARGE = 256, BESIDE = 16, BESIDE_SMALL = 24 };
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    const bool sums = p->nreductions == 1 && p->reduction[0].op->takes_many && !segreduce_takes_many(p);
+    const int own = s->words + s->words / 2 + (s->threads < LARGE ? BESIDE_SMALL : BESIDE);
+    const int fit = d->registers_per_sm / own, most = d->threads_per_sm * 3 / 4, threads = fit < most ? fit : most;
+    if (sums && !s->lanes && c->tunable[TN_VECTOR] > 1 && threads >= c->tunable[TN_THREADS])
+        plan_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS],
+                 "H200 layer norm, rows of 2048, 4096, 8192, 16384: 142/152/174/202 us, so bounded 138/140/148/152");
+    else if (segreduce_state_words(p) > 2)
+        plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
+}
+
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *s,
                                     const char *name, bool vectors)
 {
@@ -86,8 +103,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     plan_set(c, TN_ITEMS, items > 0 ? items : 1, "model: registers of a thread");
     plan_set(c, TN_CLUSTER, s->cluster, "model: the fewest blocks whose registers hold a row");
     plan_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
-    if (segreduce_state_words(p) > 2)
-        plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
+    bound_registers(pl, c, s);
     plan_set_pdl(pl, c);
     plan_lighten(p, c);
     c->aligned = c->tunable[TN_VECTOR] > 1;
