@@ -61,6 +61,11 @@ PTXGEN_API int ptxgen_stage_count(const ptxgen_problem *p);
 /** Name and problem of a stage; NULL past the end.  The problem belongs to the session, as p does. */
 PTXGEN_API const char *ptxgen_stage_name(const ptxgen_problem *p, int stage);
 PTXGEN_API const ptxgen_problem *ptxgen_stage_problem(const ptxgen_problem *p, int stage);
+/** The stages that are part of others, from 0 on in the order of the spec: the name of each, the stage that has become
+ * both, and the problem that the stage would be by itself.  NULL past the end. */
+PTXGEN_API const char *ptxgen_fused_name(const ptxgen_problem *p, int stage);
+PTXGEN_API const char *ptxgen_fused_into(const ptxgen_problem *p, int stage);
+PTXGEN_API const ptxgen_problem *ptxgen_fused_problem(const ptxgen_problem *p, int stage);
 /** The plan of a stage in that of the whole, which it belongs to; NULL past the end, and where there are no stages. */
 PTXGEN_API const ptxgen_plan *ptxgen_stage_plan(const ptxgen_plan *plan, int stage);
 

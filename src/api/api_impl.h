@@ -13,6 +13,7 @@ struct ptxgen_problem {
     const struct problem *problem; /* NULL: there are stages */
     const struct stages *stages;   /* NULL: there are none */
     ptxgen_problem **stage;
+    ptxgen_problem **fused;      /* as stages->fusion; NULL: the stage runs */
     const struct program *shape; /* names, arrays and params; no cases */
     ptxgen_array_info *input, *output;
 };

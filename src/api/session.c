@@ -250,6 +250,9 @@ static ptxgen_problem *stages_handle(ptxgen_session *s, const struct stages *sta
     handle->stage = arena_new(&s->arena, ptxgen_problem *, stages->data.nstages);
     for (int i = 0; i < stages->data.nstages; i++)
         handle->stage[i] = api_problem_handle(s, stages->problem[i]);
+    handle->fused = arena_new(&s->arena, ptxgen_problem *, stages->nfusions + 1);
+    for (int i = 0; i < stages->nfusions; i++)
+        handle->fused[i] = stages->fusion[i].into ? api_problem_handle(s, stages->fusion[i].problem) : NULL;
     roles_of_stages(handle);
     return handle;
 }

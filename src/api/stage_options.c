@@ -24,6 +24,46 @@ static int stage_of(const struct prog_stages *p, const char *variant)
     return i;
 }
 
+/* The names of the stages that run, with commas between them, into `name` as well. */
+static const char *stages_that_run(ptxgen_session *s, const struct prog_stages *p, const char **name)
+{
+    const char *all = "";
+    for (int i = 0; i < p->nstages; i++) {
+        name[i] = p->stage[i].name;
+        all = arena_printf(&s->arena, "%s%s%s", all, i ? ", " : "", name[i]);
+    }
+    return all;
+}
+
+/* The message about an option `STAGE:REST` of no stage that runs, or without a stage. */
+static bool of_no_stage(ptxgen_session *s, const ptxgen_problem *p, const char *what, const char *option)
+{
+    const char *names[2 * STAGES_MAX], *all = stages_that_run(s, &p->stages->data, names), *file = s->diags.file;
+    const char *colon = strchr(option, ':'), *in = NULL;
+    const char *stage = arena_strndup(&s->arena, option, colon ? (size_t)(colon - option) : 0);
+    int n = p->stages->data.nstages;
+    struct diag *m;
+    for (int i = 0; i < p->stages->nfusions && !in; i++) {
+        in = strcmp(p->stages->fusion[i].stage, stage) != 0 ? NULL : p->stages->fusion[i].into;
+        if (p->stages->fusion[i].into)
+            names[n++] = p->stages->fusion[i].stage;
+    }
+    s->diags.file = NULL; /* it is not about the spec */
+    if (!colon) {
+        m = diag_error(&s->diags, D_STAGED, span_none(), "a %s is of one stage: write STAGE:%s", what, option);
+        diag_hint(&s->diags, m, "the stages that run are %s", all);
+    } else if (in) {
+        m = diag_error(&s->diags, D_STAGED, span_none(), "%s: stage '%s' is part of '%s'", option, stage, in);
+        diag_hint(&s->diags, m, "a %s of both is of '%s'", what, in);
+    } else {
+        m = diag_error(&s->diags, D_STAGED, span_none(), "%s: no stage is called '%s'; those that run are %s", option,
+                       stage, all);
+        diag_suggest(&s->diags, m, stage, names, n);
+    }
+    s->diags.file = file;
+    return false;
+}
+
 /* Of the settings `STAGE:NAME` those of a stage, without its name; false after a message: one is of no stage. */
 static bool settings_of_stage(ptxgen_session *s, const ptxgen_problem *p, int stage, ptxgen_plan_options *o)
 {
@@ -32,7 +72,7 @@ static bool settings_of_stage(ptxgen_session *s, const ptxgen_problem *p, int st
     for (int i = 0; i < o->setting_count; i++) {
         const int of = stage_of(&p->stages->data, o->setting[i].name);
         if (of < 0)
-            return api_is_single(s, p, "a tunable is of one stage: write STAGE:NAME for it");
+            return of_no_stage(s, p, "tunable", o->setting[i].name);
         own[n] = o->setting[i];
         own[n].name += of == stage ? strlen(p->stages->data.stage[stage].name) + 1 : 0;
         n += of == stage;
@@ -47,8 +87,10 @@ ptxgen_status api_stage_options(ptxgen_session *s, const ptxgen_problem *p, int 
     const struct prog_stages *data = &p->stages->data;
     const int pinned = stage_of(data, o->variant);
     bool fine = o->setting_count == 0;
-    if (o->variant && pinned < 0 && !api_is_single(s, p, "a variant is of one stage: write STAGE:ID for it"))
+    if (o->variant && pinned < 0) {
+        WITH_MEMORY(s, of_no_stage(s, p, "variant", o->variant));
         return PTXGEN_USAGE;
+    }
     if (!api_fit_count(s, "setting_count", o->setting_count, 1 << 16, o->setting))
         return PTXGEN_USAGE;
     o->variant = pinned == stage ? strchr(o->variant, ':') + 1 : NULL;

@@ -25,6 +25,37 @@ const ptxgen_problem *ptxgen_stage_problem(const ptxgen_problem *p, int stage)
     return stage >= 0 && stage < ptxgen_stage_count(p) ? p->stage[stage] : NULL;
 }
 
+/* The number in stages->fusion of the stage that has become part of another as the fused-th, or -1. */
+static int fusion_of(const ptxgen_problem *p, int fused)
+{
+    int i = p && p->stages && fused >= 0 ? 0 : -1;
+    for (; i >= 0; i++) {
+        if (i == p->stages->nfusions)
+            return -1;
+        if (p->stages->fusion[i].into && fused-- == 0)
+            return i;
+    }
+    return i;
+}
+
+const char *ptxgen_fused_name(const ptxgen_problem *p, int stage)
+{
+    const int i = fusion_of(p, stage);
+    return i < 0 ? NULL : p->stages->fusion[i].stage;
+}
+
+const char *ptxgen_fused_into(const ptxgen_problem *p, int stage)
+{
+    const int i = fusion_of(p, stage);
+    return i < 0 ? NULL : p->stages->fusion[i].into;
+}
+
+const ptxgen_problem *ptxgen_fused_problem(const ptxgen_problem *p, int stage)
+{
+    const int i = fusion_of(p, stage);
+    return i < 0 ? NULL : p->fused[i];
+}
+
 const ptxgen_plan *ptxgen_stage_plan(const ptxgen_plan *plan, int stage)
 {
     return plan && plan->stages && stage >= 0 && stage < plan->stages->data.nstages ? plan->stage[stage] : NULL;

@@ -213,8 +213,12 @@ int stage_options(const struct options *o, const ptxgen_problem *whole, const in
 void stage_options_finish(struct stage_options *x);
 /* Does a stage say when the loop ends?  It is none of the user's. */
 bool stage_is_condition(const ptxgen_problem *whole, int stage);
-/* Names of stages, with commas between them; empty: the spec is one problem. */
+/* Names of stages, with commas between them, then of those that are part of others; empty: the spec is one problem. */
 void name_stages(const ptxgen_problem *p, char *out, size_t room);
+/* The nearest of these names to the first bytes of a text, or NULL. */
+const char *nearest_stage(const ptxgen_problem *p, const char *name, int length);
+/* In place of a spec its stage `name`; PTXGEN_USAGE: it has none, which was told. */
+ptxgen_status choose_stage(const char *name, const char *path, ptxgen_problem **p);
 /* PTXGEN_USAGE: --stage names none of its stages, which was told. */
 ptxgen_status problem_of(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out);
 /* With --laws the operators are judged, and those that are proved commutative are marked. */

@@ -213,6 +213,11 @@ run run until.yaml --stage fold --size n=1000 --device cpu --verify; exits 0; ou
 run explain until.yaml --stage fold --size n=1000 --html=fold.html; exits 0; exists fold.html
 run until.yaml --stage fol --emit=plan -o -; exits 2; err_has 'the stages of until.yaml that run are until, fold, until_'
 run one.yaml --stage fold --emit=plan -o -; exits 2; err_has 'one.yaml has no stages'
+# Those that are part of others are specs of their own, too: without what is part of them in turn.
+printf 'inputs: {x: "f32[n]"}\nstages:\n  half: {kind: map, outputs: {h: {type: "f32[n]", value: x / 2}}}\n  square: {kind: map, outputs: {q: {type: "f32[n]", value: h * h}}}\n  all: {kind: reduce, map: q, operator: add, outputs: {s: f32}}\noutputs: [s]\n' > fused.yaml
+run fused.yaml --stage square --emit=problem -o -; exits 0; out_has '^input h: '; out_has 'value = (h \* h)'; err_has 'note: in the program, stage square is part of all'
+run run fused.yaml --stage half --size n=1000 --device cpu --verify; exits 0; out_has 'verified'
+run fused.yaml --stage sqare --emit=plan -o -; exits 2; err_has 'that run are all; part of these are half, square; did you mean .square'
 run variants until.yaml --limit 2; exits 0; out_has '^# stage until: '; out_has '^# stage fold: '; out_lacks '# stage until_'
 run explain until.yaml --html=whole.html --size n=9; exits 0; exists whole.html
 

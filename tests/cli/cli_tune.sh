@@ -85,6 +85,8 @@ run run moved.yaml --size n=300 --param k=2 --device cpu --tuning=moved.t.yaml -
 run tune moved.yaml --size n=300 --param k=2 --device cpu --limit 2 --tuning=off --json
 exits 0; json out 'list(d["stages"]) == ["order", "move", "change"] and d["stages"]["move"]["inputs"] == {"x": "program", "place": "program"} and d["stages"]["move"]["tried"] == 2'
 run tune moved.yaml --size n=300 --param k=2 --device cpu --set threads=64; exits 2; err_has 'a tunable is of one stage: --set STAGE:threads=64, of order, move, change'
+run tune moved.yaml --size n=300 --param k=2 --device cpu --set moov:threads=64; exits 2; err_has "no stage is called 'moov'; those that run are order, move, change, until; did you mean 'move'"
+run run moved.yaml --size n=300 --param k=2 --device cpu --set moev:threads=64; exits 2; err_has "no stage is called 'moev'; those that run are order, move, change, until"; err_has "did you mean 'move'"
 run tune moved.yaml --size n=300 --param k=2 --device cpu --journal j; exits 2; err_has '[-][-]journal is of one stage'
 run tune moved.yaml --size n=300 --param k=2 --device cpu --strategy reduce.block; exits 2; err_has '[-][-]strategy is of one stage'
 sed 's/steps: 3/steps: 0/' moved.yaml > never.yaml
@@ -95,7 +97,7 @@ run variants moved.yaml --limit 2 --json; exits 0; json out 'list(d["stages"]) =
 run variants moved.yaml --set threads=4; exits 2; err_has 'a tunable is of one stage: --set STAGE:threads=4'
 run variants moved.yaml --size q=3; exits 2; err_has "no size 'q'"
 run moved.yaml --set change:strategy=reduce.block --set change:threads=64 --emit=plan -o -; exits 0; out_has 'moved_change_[a-z]*, threads: 64'; out_lacks 'moved_order_[a-z]*, threads: 64'
-run moved.yaml --set nowhere:threads=64 --emit=plan -o -; exits 2; err_has 'write STAGE:NAME'
+run moved.yaml --set nowhere:threads=64 --emit=plan -o -; exits 2; err_has 'no stage is called .nowhere.'
 run moved.yaml --set change:threads=65 --emit=plan -o -; exits 2; err_has threads
 
 # ---- what a tuning file does ----

@@ -186,7 +186,8 @@ int main(int argc, char **argv)
     need(ptxgen_session_create(&v.session));
     need(ptxgen_problem_from_string(v.session, spec, sizeof spec - 1, "x", &v.problem));
     static const char stages[] =
-        "inputs: {x: 'f32[n]'}\nstages: {a: {kind: reduce, operator: add, outputs: {s: f32}}}\n"
+        "inputs: {x: 'f32[n]'}\nstages:\n  h: {kind: map, outputs: {y: {type: 'f32[n]', value: x / 2}}}\n"
+        "  a: {kind: reduce, map: y, operator: add, outputs: {s: f32}}\n"
         "outputs: [s]\n";
     need(ptxgen_problem_from_string(v.session, stages, sizeof stages - 1, "stages", &v.staged));
     need(ptxgen_plan_create(v.session, v.staged, NULL, &v.staged_plan));

@@ -14,6 +14,7 @@ import sys
 BY_FUNCTION = {("ptxgen_program_add_code", "code"): '"0123456789abcdef"', ("ptxgen_plan_from_string", "text"): "v.plan_text", ("ptxgen_tuning_merge", "text"): "v.tuning_text",
                ("ptxgen_problem_array", "name"): '"x"', ("ptxgen_variants", "visit"): "visit_variant",
                ("ptxgen_variants_count", "visit"): "visit_count", ("ptxgen_host_run_stages", "visit"): "visit_stage",
+               ("ptxgen_fused_name", "p"): "v.staged", ("ptxgen_fused_into", "p"): "v.staged", ("ptxgen_fused_problem", "p"): "v.staged",
                ("ptxgen_stage_name", "p"): "v.staged", ("ptxgen_stage_problem", "p"): "v.staged", ("ptxgen_stage_plan", "plan"): "v.staged_plan",
                ("ptxgen_launch_stages", "visit"): "visit_stage",
                ("ptxgen_dist_launch_stages", "visit"): "visit_stage", ("ptxgen_host_watch", "watch"): "watch", ("ptxgen_comm_from_host", "size"): "1",

@@ -54,30 +54,6 @@ static ptxgen_status read_problem(ptxgen_session *s, const char *path, ptxgen_pr
     return status;
 }
 
-void name_stages(const ptxgen_problem *p, char *out, size_t room)
-{
-    size_t n = 0;
-    out[0] = 0;
-    for (int i = 0; i < ptxgen_stage_count(p) && n < room; i++) {
-        n += (size_t)snprintf(out + n, room - n, "%s%s", i ? ", " : "", ptxgen_stage_name(p, i));
-    }
-}
-
-static ptxgen_status choose_stage(const char *name, const char *path, ptxgen_problem **p)
-{
-    char names[400];
-    for (int i = 0; i < ptxgen_stage_count(*p); i++) {
-        if (!strcmp(ptxgen_stage_name(*p, i), name)) {
-            *p = (ptxgen_problem *)(uintptr_t)ptxgen_stage_problem(*p, i);
-            return PTXGEN_OK;
-        }
-    }
-    name_stages(*p, names, sizeof names);
-    fail(EXIT_USAGE, names[0] ? "--stage=%s: the stages of %s that run are %s" : "--stage=%s: %s has no stages", name,
-         path, names);
-    return PTXGEN_USAGE;
-}
-
 ptxgen_status problem_of(ptxgen_session *s, const struct options *o, const char *path, ptxgen_problem **out)
 {
     ptxgen_status status = read_problem(s, path, out);

@@ -19,6 +19,60 @@ int64_t *stage_sizes(const ptxgen_problem *whole, const int64_t *size, const ptx
     return of;
 }
 
+void name_stages(const ptxgen_problem *p, char *out, size_t room)
+{
+    size_t n = 0;
+    out[0] = 0;
+    for (int i = 0; i < ptxgen_stage_count(p) && n < room; i++) {
+        n += (size_t)snprintf(out + n, room - n, "%s%s", i ? ", " : "", ptxgen_stage_name(p, i));
+    }
+    for (int i = 0; ptxgen_fused_name(p, i) && n < room; i++) {
+        n += (size_t)snprintf(out + n, room - n, "%s%s", i ? ", " : "; part of these are ", ptxgen_fused_name(p, i));
+    }
+}
+
+const char *nearest_stage(const ptxgen_problem *p, const char *name, int length)
+{
+    const char *names[256];
+    int n = 0;
+    for (int i = 0; i < ptxgen_stage_count(p) && n < 256; i++) {
+        names[n++] = ptxgen_stage_name(p, i);
+    }
+    for (int i = 0; ptxgen_fused_name(p, i) && n < 256; i++) {
+        names[n++] = ptxgen_fused_name(p, i);
+    }
+    return nearest(name, length, names, n);
+}
+
+ptxgen_status choose_stage(const char *name, const char *path, ptxgen_problem **p)
+{
+    const ptxgen_problem *found = NULL;
+    char names[600];
+    for (int i = 0; i < ptxgen_stage_count(*p) && !found; i++) {
+        found = strcmp(ptxgen_stage_name(*p, i), name) != 0 ? NULL : ptxgen_stage_problem(*p, i);
+    }
+    for (int i = 0; !found && ptxgen_fused_name(*p, i); i++) {
+        if (!strcmp(ptxgen_fused_name(*p, i), name)) {
+            found = ptxgen_fused_problem(*p, i);
+            say("note", "in the program, stage %s is part of %s; here it is a spec of its own", name,
+                ptxgen_fused_into(*p, i));
+        }
+    }
+    if (found) {
+        *p = (ptxgen_problem *)(uintptr_t)found;
+        return PTXGEN_OK;
+    }
+    const char *near = nearest_stage(*p, name, (int)strlen(name));
+    name_stages(*p, names, sizeof names);
+    if (!names[0]) {
+        fail(EXIT_USAGE, "--stage=%s: %s has no stages", name, path);
+    } else {
+        fail(EXIT_USAGE, "--stage=%s: the stages of %s that run are %s%s%s%s", name, path, names,
+             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return PTXGEN_USAGE;
+}
+
 bool stage_is_condition(const ptxgen_problem *whole, int stage)
 {
     ptxgen_array_info info;
@@ -68,15 +122,33 @@ static int stage_of(const ptxgen_problem *whole, const char *item)
     return i;
 }
 
+/* The message about a setting of no stage that runs. */
+static int no_stage(const ptxgen_problem *whole, const char *item)
+{
+    char stages[600];
+    const int length = (int)strcspn(item, ":=");
+    const char *near = nearest_stage(whole, item, length);
+    name_stages(whole, stages, sizeof stages);
+    if (item[length] != ':') {
+        return fail(EXIT_USAGE, "--set %s: a tunable is of one stage: --set STAGE:%s, of %s", item, item, stages);
+    }
+    for (int i = 0; ptxgen_fused_name(whole, i); i++) {
+        if (strlen(ptxgen_fused_name(whole, i)) == (size_t)length &&
+            !memcmp(ptxgen_fused_name(whole, i), item, (size_t)length)) {
+            return fail(EXIT_USAGE, "--set %s: stage %.*s is part of %s: --set %s%s", item, length, item,
+                        ptxgen_fused_into(whole, i), ptxgen_fused_into(whole, i), item + length);
+        }
+    }
+    return fail(EXIT_USAGE, "--set %s: no stage is called '%.*s'; those that run are %s%s%s%s", item, length, item,
+                stages, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static int take_settings(const struct options *o, const ptxgen_problem *whole, int stage, struct stage_options *x)
 {
-    char stages[400];
     for (int i = 0; i < o->set.n; i++) {
         const int of = stage_of(whole, o->set.item[i]);
         if (of < 0) {
-            name_stages(whole, stages, sizeof stages);
-            return fail(EXIT_USAGE, "--set %s: a tunable is of one stage: --set STAGE:%s, of %s", o->set.item[i],
-                        o->set.item[i], stages);
+            return no_stage(whole, o->set.item[i]);
         }
         if (of == stage && !add(x, &x->of.set, strchr(o->set.item[i], ':') + 1, NULL)) {
             return fail(EXIT_DEVICE, "out of memory");

@@ -319,10 +319,10 @@ static void publish(struct stages_builder *sb)
         int into = sb->part[i].into;
         while (into >= 0 && sb->part[into].into >= 0)
             into = sb->part[into].into;
-        if (into >= 0)
-            out->fusion[out->nfusions++] = (struct stage_fusion){ sb->part[i].name, sb->part[into].name, NULL };
-        else if (sb->part[i].apart)
-            out->fusion[out->nfusions++] = (struct stage_fusion){ sb->part[i].name, NULL, sb->part[i].apart };
+        if (into >= 0 || sb->part[i].apart)
+            out->fusion[out->nfusions++] =
+                (struct stage_fusion){ sb->part[i].name, into >= 0 ? sb->part[into].name : NULL,
+                                       into >= 0 ? NULL : sb->part[i].apart, sb->part[i].own };
     }
 }
 

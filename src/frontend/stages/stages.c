@@ -172,7 +172,7 @@ static void build_stages(struct stages_builder *sb)
         *part = (struct part){ .name = pair->key->text, .root = root, .into = -1 };
         part->alone = stays_alone(sb, pair->value) || all_alone;
         part->problem = builder_problem(builder_new(sb->b->s, root), part->name);
-        part->problem = kept_fits(sb->b, part->problem) ? part->problem : NULL;
+        part->own = part->problem = kept_fits(sb->b, part->problem) ? part->problem : NULL;
         sb->nparts++;
     }
 }

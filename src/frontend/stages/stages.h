@@ -13,6 +13,7 @@
 /* What has become of a map: part of another stage, or why not. */
 struct stage_fusion {
     const char *stage, *into, *why; /* one of into and why is NULL */
+    const struct problem *problem;  /* as the user wrote the stage */
 };
 
 struct stages {

@@ -33,6 +33,7 @@ struct part {
     const char *name;
     const struct ynode *root;
     const struct problem *problem; /* NULL: it has errors */
+    const struct problem *own;     /* before others became part of it */
     bool alone;                    /* `fuse: false` */
     int into;                      /* the part that it has become part of; -1: none */
     const char *apart;             /* why it has not */
