@@ -211,6 +211,8 @@ struct stage_options {
 int stage_options(const struct options *o, const ptxgen_problem *whole, const int64_t *size, int stage, bool given,
                   struct stage_options *out);
 void stage_options_finish(struct stage_options *x);
+/* The file with the journal of a stage, beside that of the program: d/a.journal is d/a.STAGE.journal; malloc. */
+char *stage_journal(const char *path, const char *stage);
 /* Does a stage say when the loop ends?  It is none of the user's. */
 bool stage_is_condition(const ptxgen_problem *whole, int stage);
 /* Names of stages, with commas between them, then of those that are part of others; empty: the spec is one problem. */

@@ -73,7 +73,8 @@ const struct option option_table[] = {
       "one stage of a spec with stages, as a spec of its own: its inputs are arrays of the whole and of stages "
       "before" },
     { "journal", 0, O_TEXT, AT(journal), C_TUNE | C_EXPLAIN, "FILE",
-      "tune: results, from which a later run continues (default: in the cache); explain: those that a page shows" },
+      "tune: results, from which a later run continues (default: in the cache); explain: those that a page shows; of a "
+      "program a.journal stands for a.STAGE.journal of each stage" },
     { "limit", 0, O_TEXT, AT(limit), C_TUNE | C_VARIANTS, "N",
       "tune: variants to measure (default 500; on the host 20); variants: how many to show, drawn at random where "
       "there "

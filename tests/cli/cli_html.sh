@@ -103,8 +103,11 @@ EOF
 page heat.html verdict,stages,loop,spec,sweep-stage,sweep-decision,sweep-ptx,until-stage 0 2 '2 stages; no time is predicted' 'The next step reads next as u'
 "$ptxgen" explain "$specs/apps/conjugate_gradient.yaml" --html cg.html 2> err || fail "explain: $(cat err)"
 page cg.html verdict,stages,loop,fusion,spec 0 2 'stays a stage: ' 'is part of '
-"$ptxgen" explain "$specs/apps/heat.yaml" --html x.html --journal t.journal 2> err && fail 'a journal of a program'
-grep -q 'a journal is of one stage: --stage=NAME' err || fail "a journal of a program: $(cat err)"
+"$ptxgen" explain "$specs/apps/heat.yaml" --html x.html --journal t.journal 2> err && fail 'no journal of a program'
+grep -q 'cannot read t.sweep.journal: No such file' err || fail "no journal of a program: $(cat err)"
+printf 'ptxgen-tune 1\t0\ndefault\tok\t12.5\t31\t\nstencil.global@x=1\tslow\t50.5\t3\t\n' > t.sweep.journal
+"$ptxgen" explain "$specs/apps/heat.yaml" --html heat.html --journal t.journal 2> err || fail "explain: $(cat err)"
+page heat.html sweep-variants 1 2 'measured by ptxgen tune' 'the default: 12.50'
 # Measured variants, and a disassembler.
 {
     printf 'ptxgen-tune 1\t0\n'

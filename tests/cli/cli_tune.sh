@@ -87,7 +87,14 @@ exits 0; json out 'list(d["stages"]) == ["order", "move", "change"] and d["stage
 run tune moved.yaml --size n=300 --param k=2 --device cpu --set threads=64; exits 2; err_has 'a tunable is of one stage: --set STAGE:threads=64, of order, move, change'
 run tune moved.yaml --size n=300 --param k=2 --device cpu --set moov:threads=64; exits 2; err_has "no stage is called 'moov'; those that run are order, move, change, until; did you mean 'move'"
 run run moved.yaml --size n=300 --param k=2 --device cpu --set moev:threads=64; exits 2; err_has "no stage is called 'moev'; those that run are order, move, change, until"; err_has "did you mean 'move'"
-run tune moved.yaml --size n=300 --param k=2 --device cpu --journal j; exits 2; err_has '[-][-]journal is of one stage'
+# A journal per stage, from which the same command goes on.
+run tune moved.yaml --size n=300 --param k=2 --device cpu --limit 3 --tuning=off --journal here/j.journal
+exits 0; for stage in order move change; do exists here/j.$stage.journal; out_has "j.$stage.journal"; done; [ ! -e here/j.until.journal ] || complain 'a journal of the condition'
+tried=$(cut -f1 here/j.move.journal | sort -u)
+run tune moved.yaml --size n=300 --param k=2 --device cpu --limit 3 --tuning=off --journal here/j.journal --json
+exits 0; json out 'd["stages"]["move"]["journal"].endswith("here/j.move.journal") and all(x["tried"] == 3 for x in d["stages"].values())'
+[ "$(cut -f1 here/j.move.journal | sort -u)" = "$tried" ] || complain 'other variants are tried, not those of the journal'
+run tune moved.yaml --size n=301 --param k=2 --device cpu --limit 3 --tuning=off --journal here/j.journal; exits 2; err_has 'here/j.order.journal is the journal of another tuning'
 run tune moved.yaml --size n=300 --param k=2 --device cpu --strategy reduce.block; exits 2; err_has '[-][-]strategy is of one stage'
 sed 's/steps: 3/steps: 0/' moved.yaml > never.yaml
 run tune never.yaml --size n=300 --param k=2 --device cpu; exits 1; err_has 'has no step'

@@ -275,9 +275,6 @@ static int explain_problem(struct explanation *x, int64_t *size)
         return explain_ranks(x);
     }
     const int stages = ptxgen_stage_count(x->job.problem);
-    if (stages && native.html && native.journal) {
-        return fail(EXIT_USAGE, "a journal is of one stage: --stage=NAME");
-    }
     if (!native.html && (stages || (!x->gpu && !ptxas_there()))) { /* nobody asks for the code */
         return print_explanation(x);
     }

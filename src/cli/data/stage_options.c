@@ -81,6 +81,18 @@ bool stage_is_condition(const ptxgen_problem *whole, int stage)
            !strcmp(info.name, "ptxgen_until");
 }
 
+char *stage_journal(const char *path, const char *stage)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    const char *end = dot && dot > name ? dot : path + strlen(path);
+    const size_t room = strlen(path) + strlen(stage) + 2;
+    char *text = malloc(room);
+    if (text) {
+        snprintf(text, room, "%.*s.%s%s", (int)(end - path), path, stage, end);
+    }
+    return text;
+}
+
 /* A text into a list, "NAME=VALUE" or what is given. */
 static bool add(struct stage_options *x, struct list *to, const char *name, const char *value)
 {

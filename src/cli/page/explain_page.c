@@ -206,15 +206,23 @@ static int code_of_stage(const struct explaining *x, const ptxgen_plan *plan, in
 {
     ptxgen_explain_options e = *x->explain;
     struct explaining of = *x;
+    struct options own = *x->options;
+    char *journal = own.journal ? stage_journal(own.journal, ptxgen_stage_name(x->problem, i)) : NULL;
     of.problem = ptxgen_stage_problem(x->problem, i);
     of.plan = ptxgen_stage_plan(x->plan, i);
     of.explain = &e;
+    of.options = &own;
+    /* What is not tuned has none. */
+    const bool tuned = !stage_is_condition(x->problem, i) && ptxgen_problem_tunable(of.problem);
+    own.journal = tuned ? journal : NULL;
     code->stage = ptxgen_stage_name(x->problem, i);
     int64_t *size = stage_sizes(x->problem, x->explain->size, of.problem);
     e.size = size;
     e.param = NULL;
-    const int status = size ? code_of(&of, ptxgen_stage_plan(plan, i), code) : fail(EXIT_DEVICE, "out of memory");
+    const bool fine = size && (journal || !x->options->journal);
+    const int status = fine ? code_of(&of, ptxgen_stage_plan(plan, i), code) : fail(EXIT_DEVICE, "out of memory");
     free(size);
+    free(journal);
     return status;
 }
 

@@ -5,6 +5,7 @@
  *
  * So the values are what the stage meets: where elements go, how long segments are, how many are kept.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ptxgen/stages.h"
@@ -60,7 +61,12 @@ static int tune_stage(struct job *whole, const struct options *o, int stage)
     const char *name = ptxgen_stage_name(whole->problem, stage);
     struct stage_options own;
     struct taking t = { .whole = whole, .stage = stage };
+    char *journal = o->journal ? stage_journal(o->journal, name) : NULL;
     int status = stage_options(o, whole->problem, whole->size, stage, true, &own);
+    own.of.journal = journal;
+    if (status == EXIT_OK && o->journal && !journal) {
+        status = fail(EXIT_DEVICE, "out of memory");
+    }
     if (status == EXIT_OK && o->json) {
         json_text(stdout, name);
         fputs(": ", stdout);
@@ -70,6 +76,7 @@ static int tune_stage(struct job *whole, const struct options *o, int stage)
     fflush(stdout);
     status = status ? status : tune_spec(&own.of, give, &t);
     stage_options_finish(&own);
+    free(journal);
     return status;
 }
 
@@ -92,8 +99,8 @@ int tune_program(struct job *whole)
 {
     const struct options *o = whole->options;
     struct options plain = *o;
-    if (o->journal || o->strategy) {
-        return fail(EXIT_USAGE, "%s is of one stage: --stage=NAME", o->journal ? "--journal" : "--strategy");
+    if (o->strategy) {
+        return fail(EXIT_USAGE, "--strategy is of one stage: --set STAGE:strategy=%s, or --stage=NAME", o->strategy);
     }
     plain.set.n = 0;
     plain.tuning = "off"; /* the file that will be written */
