@@ -58,9 +58,10 @@ struct explained_stages {
     struct explained *of; /* each */
     const int64_t *size;  /* of the whole; NULL: not known */
     bool predicted;       /* all of them are: the sums of a step follow */
+    bool bounded;         /* so are least, read and written */
     double seconds, graph_seconds, least;
-    int64_t read, written; /* bytes of all stages */
-    bool placed;           /* the memory between the stages is known */
+    int64_t launches, read, written; /* kernels, bytes of all stages */
+    bool placed;                     /* the memory between the stages is known */
     struct stages_layout layout;
 };
 /* From the options of the whole those of a stage. */

@@ -54,14 +54,44 @@ static void fusions_json(const struct stages *s, struct str *out)
     json_end(&j);
 }
 
+static void put_known(struct json *j, const char *key, bool known, double value)
+{
+    if (known)
+        json_put_double(j, key, value);
+    else {
+        json_key(j, key);
+        json_null(j);
+    }
+}
+
+/* What the stages take together, in one step of the loop. */
+static void totals_json(const struct explained_stages *x, struct str *out)
+{
+    struct json j;
+    json_init(&j, out, false);
+    json_object(&j);
+    json_put_bool(&j, "repeated", stages_repeat(&x->stages->data));
+    put_known(&j, "predicted_us", x->predicted, x->seconds * 1e6);
+    put_known(&j, "predicted_graph_us", x->predicted, x->graph_seconds * 1e6);
+    put_known(&j, "launches", x->predicted, (double)x->launches);
+    put_known(&j, "roofline_us", x->bounded, x->least * 1e6);
+    put_known(&j, "bytes_read", x->bounded, (double)x->read);
+    put_known(&j, "bytes_written", x->bounded, (double)x->written);
+    put_known(&j, "bytes_between", x->placed, (double)x->layout.bytes);
+    json_end(&j);
+}
+
 bool stages_repeat(const struct prog_stages *p) { return p->steps_param >= 0 || p->steps != 1; }
 
 static void text_of_all(const struct explained_stages *x, struct str *out)
 {
     explain_apart(x->stages, out);
     if (x->predicted)
-        str_printf(out, "\nAll stages, one after the other: predicted %.2f us%s; %.2f us in a graph.\n",
-                   x->seconds * 1e6, stages_repeat(&x->stages->data) ? " a step" : "", x->graph_seconds * 1e6);
+        str_printf(out,
+                   "\nAll stages, one after the other: predicted %.2f us%s; %.2f us in a graph; limit %.2f us; %lld "
+                   "launch%s.\n",
+                   x->seconds * 1e6, stages_repeat(&x->stages->data) ? " a step" : "", x->graph_seconds * 1e6,
+                   x->least * 1e6, (long long)x->launches, x->launches == 1 ? "" : "es");
     if (x->placed)
         str_printf(out, "\nBetween the stages: %lld bytes of memory.\n", (long long)x->layout.bytes);
 }
@@ -88,7 +118,7 @@ static bool gather(struct ptxgen_session *s, struct explained_stages *x, const s
     const struct prog_stages *p = &x->stages->data;
     ptxgen_explain_options *own = arena_new(&s->arena, ptxgen_explain_options, p->nstages);
     x->of = arena_new(&s->arena, struct explained, p->nstages);
-    x->predicted = true;
+    x->predicted = x->bounded = true;
     for (int i = 0; i < p->nstages; i++) {
         struct explained *of = &x->of[i];
         own[i] = explain_stage_options(s, &p->stage[i], *o);
@@ -96,6 +126,8 @@ static bool gather(struct ptxgen_session *s, struct explained_stages *x, const s
             return false;
         of->stage = p->stage[i].name;
         x->predicted &= of->at_size && of->prediction.case_index >= 0;
+        x->bounded &= of->at_size;
+        x->launches += of->prediction.launches;
         x->seconds += of->prediction.seconds;
         x->graph_seconds += of->prediction.graph_seconds;
         x->least += of->least.seconds;
@@ -133,6 +165,8 @@ bool stages_explain(struct ptxgen_session *s, const struct stages *stages, const
     if (json) {
         str_add(out, "], \"fusion\": ");
         fusions_json(stages, out);
+        str_add(out, ", \"all\": ");
+        totals_json(&x, out);
         str_add(out, "}\n");
     }
     if (text)

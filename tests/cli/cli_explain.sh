@@ -50,6 +50,12 @@ run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=9 --size n=9 --ranks 2
 # The stages of a step, added; not without sizes.
 run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=900 --size n=900; exits 0; out_has '^All stages, one after the other: predicted .* a step; .* in a graph'
 awk '/^predicted/ { sum += $2 } /^All stages/ { said = $8 } END { exit !(said > 0 && sum - said < 0.03 && said - sum < 0.03) }' out || complain 'the sum is not that of the stages'
+out_has '; limit .* us; 2 launches\.$'
+between=$(sed -n 's/^Between the stages: \([0-9]*\) bytes.*/\1/p' out)
+run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=900 --size n=900 --json; exits 0
+json 'all(abs(d["all"][k] - sum(s["at"][k] for s in d["stages"])) < 1e-2 for k in ("predicted_us", "predicted_graph_us", "launches", "roofline_us", "bytes_read", "bytes_written"))'
+json "d['all']['bytes_between'] == $between > 0 and d['all']['repeated'] and d['all']['launches'] == 2"
+run explain "$specs/apps/heat.yaml" --arch=sm_90 --json; exits 0; json 'd["all"]["predicted_us"] is None and d["all"]["bytes_between"] is None'
 run explain "$specs/apps/heat.yaml" --arch=sm_90; exits 0; grep -q '^All stages' out && complain 'a sum without sizes'
 run explain "$specs/sum.yaml" --arch=sm_90 --ranks 2; exits 2; err_has 'give all of them'
 for wrong in '' 0 2, x 65537 -2; do run explain "$specs/sum.yaml" --size n=9 --ranks "$wrong"; exits 2; err_has 'as in --ranks 2,4,8'; done
