@@ -45,8 +45,7 @@ static void make_inputs(struct stages_builder *sb)
     for (int i = 0; node && i < sb->b->ninputs && room(sb, 1, node->at); i++) {
         const struct ypair *pair = &node->pair[i];
         const int array = array_add(sb, &sb->b->input[i].array, PLACE_INPUT, i, -1);
-        sb->made[sb->nmade++] =
-            (struct made){ pair->key->text, pair->value, pair->key->at, array, false, true, false, false };
+        sb->made[sb->nmade++] = (struct made){ pair->key->text, pair->value, pair->key->at, array, false, true, false };
     }
 }
 
@@ -61,9 +60,9 @@ static void make_outputs(struct stages_builder *sb, const struct ynode *own)
             diag_error(sb->b->d, D_DUPLICATE_NAME, key->at, "'%s' is %s already", key->text,
                        param ? "a param" : "an input, or an output of a stage,");
         else if (room(sb, 1, key->at))
-            sb->made[sb->nmade++] = (struct made){
-                key->text, type_as_input(sb->b->a, outputs->pair[i].value), key->at, -1, false, false, false, false
-            };
+            sb->made[sb->nmade++] =
+                (struct made){ key->text, type_as_input(sb->b->a, outputs->pair[i].value), key->at, -1, false, false,
+                               false };
     }
 }
 
@@ -87,16 +86,6 @@ static int array_find(const struct stages_builder *sb, const char *name)
     return -1;
 }
 
-/* Are points left as they are, without the values of an input that is fed back? */
-static bool leaves_edges(const struct problem *p)
-{
-    bool any = false;
-    for (int i = 0; i < p->ninputs && p->nfeedback == 0; i++)
-        for (int d = 0; d < p->input[i].array.rank; d++)
-            any |= p->input[i].boundary[d].mode == BOUND_INTERIOR;
-    return any;
-}
-
 static void bind_arrays(struct stages_builder *sb, const struct problem *p, struct prog_stage *to, const int *size)
 {
     int *input = arena_new(sb->b->a, int, p->ninputs + 1), *output = arena_new(sb->b->a, int, p->noutputs + 1);
@@ -112,10 +101,8 @@ static void bind_arrays(struct stages_builder *sb, const struct problem *p, stru
         for (int d = 0; d < a.rank; d++)
             a.dim[d].size = a.dim[d].size < 0 ? -1 : size[a.dim[d].size];
         output[i] = array_add(sb, &a, PLACE_BETWEEN, 0, stage);
-        if (m >= 0) {
+        if (m >= 0)
             sb->made[m].array = output[i];
-            sb->made[m].edged = leaves_edges(p) && output_moment(&p->output[i]) == AT_POINT;
-        }
         if (a.continued)
             diag_hint(sb->b->d,
                       diag_error(sb->b->d, D_BAD_STAGES, p->output[i].at,
@@ -221,11 +208,7 @@ static void build_outputs(struct stages_builder *sb)
 
 static void check_unused(struct stages_builder *sb)
 {
-    for (int i = 0; i < sb->nmade; i++)
-        if (sb->made[i].edged && sb->made[i].read && !sb->made[i].leaves)
-            diag_warning(sb->b->d, D_UNWRITTEN, sb->made[i].at,
-                         "the points at the edges of '%s' are not computed, and a later stage reads them",
-                         sb->made[i].name);
+    unwritten_check(sb);
     for (int i = 0; i < sb->nmade; i++)
         if (!sb->made[i].read && (i < sb->b->ninputs || !sb->made[i].leaves))
             diag_warning(sb->b->d, D_UNUSED, sb->made[i].at, "nothing uses '%s'", sb->made[i].name);

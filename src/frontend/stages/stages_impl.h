@@ -8,6 +8,7 @@
  *   loop.c      iterate: steps, feedback, until
  *   stages.c    the order of the parts, and which array is whose
  *   single.c    a single spec with `until`
+ *   unwritten.c warnings about elements that are read and not written
  *   kept.c      `where` that needs a result: a stage becomes two
  *   stages_print.c   as text
  */
@@ -24,8 +25,7 @@ struct made {
     struct span at;
     int array; /* number in prog_stages; -1: its stage has errors */
     bool read, leaves;
-    bool edged; /* the points at its edges are not computed */
-    bool gone;  /* nobody stores it: what wrote it has become part of what reads it */
+    bool gone; /* nobody stores it: what wrote it has become part of what reads it */
 };
 
 /* A stage as the user wrote it, and what has become of it. */
@@ -85,6 +85,8 @@ bool kept_fits(struct builder *b, const struct problem *p);
 const struct ynode *stage_root(struct stages_builder *sb, int number);
 /* After the stages: warns of lets of the whole that nothing uses; reports facts about what is not there. */
 void lets_check(const struct stages_builder *sb);
+/* Warns of elements that no stage writes, and that are read. */
+void unwritten_check(struct stages_builder *sb);
 void facts_check(const struct stages_builder *sb);
 /* The tree of a problem `name` that computes `done` from the condition. */
 const struct ynode *until_root(struct stages_builder *sb, const char *name, struct ynode *condition);

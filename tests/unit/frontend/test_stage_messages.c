@@ -11,6 +11,8 @@
 #define FIXED  X "kind: map\noutputs: {y: {type: 'f32[n]', value: x}"
 #define AGAIN  "iterate: {steps: 3, feedback: {x: y}}\n"
 #define SUM    X "kind: scan\noperator: add\n"
+#define KEPT   X "stages:\n  a: {kind: scan, outputs: {y: {type: 'f32[n]', where: x > 0, value: x}"
+#define PLACED X "stages:\n  a: {kind: map, outputs: {y: {value: x, type: 'f32"
 #define LOOP   BOTH "outputs: [y, top]\niterate: {steps: 3, feedback: {x: y}"
 
 static const struct {
@@ -130,7 +132,22 @@ static const struct {
       "nothing uses 'y'" },
     { X "stages:\n  a: {kind: stencil, boundary: interior, outputs: {y: {type: 'f32[n]', value: 'x[-1] + x[1]'}}}\n" TOP
         "outputs: [top]\n",
-      "the points at the edges of 'y' are not computed, and a later stage reads them" },
+      "t.yaml:3:52: warning: the points at the edges of 'y' are not computed, and stage 'b' reads them" },
+    { X "stages:\n  a: {kind: stencil, boundary: interior, outputs: {y: {type: 'f32[n]', value: 'x[-1] + x[1]'}}}\n"
+        "outputs: [y]\n" AGAIN,
+      "the points at the edges of 'y' are not computed, and stage 'a' of the next step reads them" },
+    { KEPT "}}\n" TOP "outputs: [top]\n",
+      "t.yaml:3:29: warning: the elements of 'y' after the kept ones are not written, and stage 'b' reads them" },
+    { KEPT ", many: {type: i64, count: y}}}\n" TOP "outputs: [top, many]\n", "after the kept ones are not written" },
+    { KEPT "}}\noutputs: [y]\n" AGAIN,
+      "after the kept ones are not written, and stage 'a' of the next step reads them" },
+    { X "stages:\n  a: {kind: reduce, operator: max, outputs: {y: {type: 'f32[n]', where: x > r / 2, value: x}}}\n" TOP
+        "outputs: [top]\n",
+      "after the kept ones are not written, and stage 'b' reads them" },
+    { PLACED "[n]', at: 'if x > 0 then index(n) else -1'}}}\n" TOP "outputs: [top]\n",
+      "t.yaml:3:28: warning: some elements of 'y' get no value, and stage 'b' reads them" },
+    { PLACED "[n, 2]', at: [index(n), 'if x > 0 then 1 else 0']}}}\n" TOP "outputs: [top]\n",
+      "some elements of 'y' get no value, and stage 'b' reads them" },
     { LOOP ", until: top}\n", "bool" },
     { LOOP ", until: top > 5, check_every: 0}\n", "check_every" },
     { LOOP ", until: top > 5, check_every: top}\n", "'top'" },
@@ -201,6 +218,36 @@ static const struct {
     { X "stages:\n  a: {kind: map, outputs: {y: {type: 'f32[n-1]', value: x}}}\n" TOP "outputs: [top]\n",
       "only an output may be smaller than a dimension" },
 };
+
+/* All that is read is there, or the reader can know where it ends, or the caller has it. */
+static const char *const written[] = {
+    X "stages:\n  a: {kind: stencil, boundary: interior, iterate: {steps: 1, feedback: {x: y}}, outputs: {y: {type: "
+      "'f32[n]', value: 'x[-1] + x[1]'}}}\noutputs: [y]\n" AGAIN,
+    X "stages:\n  a: {kind: map, boundary: interior, outputs: {y: {type: 'f32[n]', value: x}}}\n" TOP
+      "outputs: [top]\n",
+    KEPT ", many: {type: i64, count: y}}}\n"
+         "  b: {kind: reduce, map: 'if index(n) < many then y else 0', operator: max, outputs: {top: f32}}\n"
+         "outputs: [top]\n",
+    "inputs: {x: 'f32[n]', left: 'i64[]'}\nstages:\n  a: {kind: scan, outputs: {y: {type: 'f32[n]', where: x > 0 and "
+    "index(n) < left, value: x}, many: {type: i64, count: y}}}\noutputs: [y, many]\n"
+    "iterate: {steps: 3, feedback: {x: y, left: many}}\n",
+    KEPT "}}\n" TOP "outputs: [y, top]\n",
+    KEPT "}}\n  b: {kind: map, inputs: [x, y], outputs: {z: {type: 'f32[n]', value: 'at(y, 0) + x'}}}\noutputs: [z]\n",
+    PLACED "[n]', at: n - 1 - index(n)}}}\n" TOP "outputs: [top]\n",
+    PLACED "[k]', at: index(n)}}}\n" TOP "outputs: [top]\n",
+    PLACED "[n]', at: 'if x > 0 then index(n) else -1', combine: max, initial: 0}}}\n" TOP "outputs: [top]\n",
+};
+
+Test(stage_messages, nothing_is_said_of_what_is_written_or_need_not_be)
+{
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        struct str text = { 0 };
+        build_stages(written[i], &text);
+        cr_expect(strstr(text.text, "# stage") && !strstr(text.text, "reads them"), "row %zu:\n%s\ngives\n%s", i,
+                  written[i], text.text);
+        str_finish(&text);
+    }
+}
 
 Test(stage_messages, each_row_says_it)
 {
