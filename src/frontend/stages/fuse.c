@@ -10,6 +10,7 @@
  *                passes, reads no more bytes than before in each
  *   writers      else, a map of the results of a reduction becomes values of that reduction (fuse_value.c)
  *   reductions   of what another stage writes, join that stage (fuse_reduce.c)
+ *   others       stay apart (fuse_apart.c)
  *   proof        the new problem is built from the trees, and compared with both (same.c)
  */
 #include "stages_impl.h"
@@ -347,9 +348,11 @@ void fuse_maps(struct stages_builder *sb)
     }
     for (int i = 0; i < sb->nparts; i++) {
         const int writer = is_candidate(&sb->part[i]) ? last_writer(sb, i) : -1;
-        if (writer >= 0 && !fuse_with_writer(&f, i, writer))
-            sb->part[i].apart = NULL;
+        const char *why = writer >= 0 ? fuse_with_writer(&f, i, writer) : NULL;
+        if (writer >= 0)
+            sb->part[i].apart = why ? apart_from_writer(&f, i, writer, why) : NULL;
     }
     join_reductions(&f);
+    tell_apart(&f);
     publish(sb);
 }

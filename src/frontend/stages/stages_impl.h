@@ -4,7 +4,7 @@
  *   mention.c   the names that a tree of YAML uses
  *   root.c      the tree of a stage, of the user's nodes
  *   fuse.c      maps become part of the stages that read them; fuse_value.c: or of a reduction that writes;
- *               fuse_reduce.c: reductions, of those that write; fuse_root.c: the trees; same.c: the proof
+ *               fuse_reduce.c: reductions, of those that write; fuse_apart.c: why not; fuse_root.c: the trees; same.c: the proof
  *   loop.c      iterate: steps, feedback, until
  *   stages.c    the order of the parts, and which array is whose
  *   single.c    a single spec with `until`
@@ -130,6 +130,11 @@ const struct ynode *joined_root(struct stages_builder *sb, const struct part *wr
                                 const char **clash);
 bool joining_is_both(struct arena *a, const struct problem *writer, const struct problem *reduction,
                      const struct problem *joined);
+
+/* Why a map stays apart: why its reader does not take it, and why the stage that writes what it reads does not. */
+const char *apart_from_writer(const struct fusing *f, int map, int writer, const char *why);
+/* The reasons of stages that have none, and read elements that another stage writes. */
+void tell_apart(struct fusing *f);
 
 /* After the parts are there, all without errors. */
 void fuse_maps(struct stages_builder *sb);

@@ -231,6 +231,44 @@ static const struct row joined[] = {
       "# apart: b, in one stage with 'a', names or dimensions" },
 };
 
+/* Pairs of which neither can take the other. */
+#define SCAN "  a: {kind: scan, map: x, operator: add, outputs: {y: 'f32[n]'}}\n"
+#define SUMS                                                                                                           \
+    "  a: {kind: map, reductions: {q: {map: x, operator: max}}, outputs: {y: {type: 'f32[n]', value: x}, q: f32}}\n"
+#define EDGE "  a: {kind: stencil, outputs: {y: {type: 'f32[m, n]', value: 'x[0, 1] - x'}}}\n"
+static const struct row pairs[] = {
+    { X SCAN "  b: {kind: scan, map: y, operator: max, outputs: {z: 'f32[n]'}}\noutputs: [z]\n",
+      "# apart: b, 'a', which writes 'y', is a scan; only plain maps become part of what reads them\n" },
+    { X SCAN ADD "outputs: [z]\n",
+      "# apart: b, 'z' is used outside of the stages; not part of 'a': it is a scan, which takes no maps\n" },
+    { X SCAN "  b: {kind: reduce, map: y, operator: add, outputs: {s: f32}}\noutputs: [s]\n",
+      "# apart: b, 'a' cannot reduce as it writes" },
+    { X SCAN "  b: {kind: scan, fuse: false, map: y, operator: max, outputs: {z: 'f32[n]'}}\noutputs: [z]\n",
+      "# apart: b, `fuse: false`\n" },
+    { ROWS NORM "  b: {kind: scan, map: f32(s), operator: add, outputs: {z: 'f32[m]'}}\noutputs: [z]\n",
+      "# apart: b, 'a', which writes 's', is a reduction; only plain maps" },
+    { ROWS "  a: {kind: reduce, over: n, map: x, operator: add, fuse: false, outputs: {s: 'f32[m]'}}\n"
+           "  b: {kind: map, outputs: {z: {type: 'f32[m]', value: s + w}}}\noutputs: [z]\n",
+      "# apart: b, 'z' is used outside of the stages; not part of 'a': `fuse: false` of 'a'\n" },
+    { X SUMS "  b: {kind: scan, map: y, operator: add, outputs: {z: 'f32[n]'}}\noutputs: [z, q]\n",
+      "# apart: b, 'a', which writes 'y', has `reductions`; only plain maps" },
+    { X "  a: {kind: map, iterate: {steps: 2, feedback: {x: y}}, outputs: {y: {type: 'f32[n]', value: x * 2}}}\n"
+        "  b: {kind: scan, map: y, operator: add, outputs: {z: 'f32[n]'}}\noutputs: [z]\n",
+      "# apart: b, 'a', which writes 'y', has a loop; only plain maps" },
+    { X "  a: {kind: map, outputs: {y: {type: 'f32[n]', at: n - 1 - index(n), value: x}}}\n"
+        "  b: {kind: scan, map: y, operator: add, outputs: {z: 'f32[n]'}}\noutputs: [z]\n",
+      "# apart: b, 'a', which writes 'y', writes at computed places; only plain maps" },
+    { X GOES "  b: {kind: reduce, map: y, operator: add, init: 3, outputs: {s: f32}}\noutputs: [y, s]\n",
+      "# apart: b, it has `init`, and 'a' takes reductions of all elements alone\n" },
+    { X GOES "  b: {kind: reduce, by: i32(v), map: y, operator: add, outputs: {s: 'f32[k]'}}\noutputs: [y, s]\n",
+      "# apart: b, it has `by`, and 'a' takes" },
+    { ROWS EDGE "  b: {kind: reduce, over: n, map: y, operator: add, outputs: {s: 'f32[m]'}}\noutputs: [y, s]\n",
+      "# apart: b, it keeps a dimension, and 'a' takes" },
+    { ROWS EDGE "  b: {kind: reduce, map: y, operator: add, outputs: {s: {type: 'f32[m, n]', value: y / r}}}\n"
+                "outputs: [y, s]\n",
+      "# apart: b, it writes elements, too, and 'a' takes" },
+};
+
 static void check(const struct row *row, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -245,6 +283,20 @@ static void check(const struct row *row, size_t count)
 Test(stage_fusion, maps_in_their_readers) { check(rows, sizeof rows / sizeof *rows); }
 
 Test(stage_fusion, reductions_in_their_writers) { check(joined, sizeof joined / sizeof *joined); }
+
+Test(stage_fusion, pairs_that_cannot_be_one) { check(pairs, sizeof pairs / sizeof *pairs); }
+
+/* The halves of a stage with `where` are no pair. */
+Test(stage_fusion, halves_of_a_stage_have_no_reasons)
+{
+    struct str text = { 0 };
+    build_stages(
+        X "  a: {kind: reduce, operator: max, map: x, outputs: {k: {type: 'f32[n]', where: x > r, value: x}, many: "
+          "{type: i64, count: k}}}\noutputs: [k, many]\n",
+        &text);
+    cr_expect(strstr(text.text, "# stage a_kept") && !strstr(text.text, "apart"), "%s", text.text);
+    str_finish(&text);
+}
 
 /* What is said of a stage is said of it alone: of no stage that it has become part of, and once. */
 Test(stage_fusion, messages_are_of_what_was_written)
