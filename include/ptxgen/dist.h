@@ -148,7 +148,8 @@ PTXGEN_API ptxgen_status ptxgen_dist_share(ptxgen_session *s, const ptxgen_dist 
  * PTXGEN_FORM_JSON an object.  No rank is needed, and nothing is measured: a rank's part takes what `plan` is predicted to
  * take at that size, and exchanges what their bytes take over measured and assumed links, which the table names.  Not
  * collective.  split: as in ptxgen_dist_options.  options: `size`, of the whole, is needed; gpu or device, param and form
- * count, too.  ranks: `count` numbers.  NULL after a message: the plan is of stages, or its problem cannot be split.
+ * count, too.  ranks: `count` numbers.  Of a program a row is one step, with the bytes of all its exchanges.  NULL after a
+ * message: the problem, or a stage, cannot be split.
  * Owned by the caller: ptxgen_free().
  */
 PTXGEN_API char *ptxgen_dist_explain(ptxgen_session *s, const ptxgen_plan *plan, const char *PTXGEN_OPTIONAL split,

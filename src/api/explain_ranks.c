@@ -3,7 +3,7 @@
  *
  * The model: each rank's part takes what one GPU takes for a problem of that size.  A scan reads its part once more before.
  * Then come the exchanges, at the slowest link that they cross; those of a single time step are beside the part, and what
- * is left of them afterwards is STEP.
+ * is left of them afterwards is STEP.  Of a program, the stages of one step follow each other.
  */
 #include <string.h>
 
@@ -27,7 +27,8 @@ static const double STEP = 3.8e-6;
 struct scaling {
     int ranks;
     const struct link *link;
-    int64_t part, bytes, exchanges; /* elements of the split dimension; sent by a rank with each exchange; per launch */
+    int64_t part, bytes, exchanges; /* elements of the split dimension; sent by a rank with each exchange (of a program:
+                                       with all); per launch */
     double seconds, exchange;       /* of a launch, of which exchanges */
 };
 
@@ -37,6 +38,16 @@ struct asked {
     const ptxgen_explain_options *o;
     struct gpu_model model;
     const union value *param;
+    bool pieces; /* parts are cut at pieces: of a program, for any of its stages */
+};
+/* A problem, or the stages of a program. */
+struct asked_all {
+    const char *name, *split; /* split: NULL: nothing is */
+    bool program, until;
+    int n;
+    struct asked *of;
+    bool pieces;
+    int64_t whole; /* elements of the split dimension */
 };
 
 static int64_t steps_of(const struct asked *x)
@@ -72,7 +83,7 @@ static struct scaling scale(const struct asked *x, int ranks)
     int64_t size[PROBLEM_ARGS_MAX], first;
     memcpy(size, x->o->size, sizeof *size * (size_t)p->nsizes);
     if (!sp->alike)
-        dist_share(sp->pieces, size[sp->size], 0, ranks, &first, &size[sp->size]);
+        dist_share(x->pieces, size[sp->size], 0, ranks, &first, &size[sp->size]);
     r.part = sp->alike ? size[0] : size[sp->size];
     r.seconds = predict(x->plan, size, x->param, &x->model, &(struct resources){ 0 }).seconds;
     if (ranks == 1)
@@ -95,15 +106,35 @@ static struct scaling scale(const struct asked *x, int ranks)
     return r;
 }
 
+/* The stages one after the other. */
+static struct scaling scale_all(const struct asked_all *all, int ranks)
+{
+    struct scaling sum = scale(&all->of[0], ranks);
+    int64_t first;
+    if (!all->program)
+        return sum;
+    sum.bytes *= sum.exchanges;
+    for (int i = 1; i < all->n; i++) {
+        const struct scaling r = scale(&all->of[i], ranks);
+        sum.bytes += r.bytes * r.exchanges;
+        sum.exchanges += r.exchanges;
+        sum.seconds += r.seconds;
+        sum.exchange += r.exchange;
+    }
+    dist_share(all->pieces, all->whole, 0, ranks, &first, &sum.part);
+    return sum;
+}
+
 static const char NOTE[] =
     "Expected, not measured: parts by the model of one GPU; exchanges within a machine of 8 GPUs by what two H200s "
     "take "
     "(3.7 us, 365 GB/s), between machines by a link of 400 Gbit/s for each GPU (15 us, 45 GB/s).\n";
 
-static void text(const struct asked *x, const struct scaling *r, int n, struct str *out)
+static void text(const struct asked_all *x, const struct scaling *r, int n, struct str *out)
 {
-    str_printf(out, "%s on several GPUs (%s), split along %s\n", x->plan->problem->name, x->model.name,
-               x->split->alike ? "nothing: each rank computes all of it" : x->plan->problem->size[x->split->size].name);
+    str_printf(out, "%s on several GPUs (%s), split along %s%s\n", x->name, x->of[0].model.name,
+               x->split ? x->split : "nothing: each rank computes all of it",
+               x->program ? "; all stages of a step together" : "");
     str_add(out,
             " ranks          part   link  exchanges  bytes sent   exchange us         us   times one  efficiency\n");
     for (int i = 0; i < n; i++)
@@ -111,19 +142,21 @@ static void text(const struct asked *x, const struct scaling *r, int n, struct s
                    r[i].link->name, (long long)r[i].exchanges, (long long)r[i].bytes, r[i].exchange * 1e6,
                    r[i].seconds * 1e6, r[0].seconds / r[i].seconds, r[0].seconds / r[i].seconds / r[i].ranks);
     str_add(out, NOTE);
+    if (x->until)
+        str_add(out, "What ranks tell each other about `until` after a step is not counted.\n");
 }
 
-static void json(const struct asked *x, const struct scaling *r, int n, struct str *out)
+static void json(const struct asked_all *x, const struct scaling *r, int n, struct str *out)
 {
     struct json j;
     json_init(&j, out, true);
     json_object(&j);
     json_key(&j, "name");
-    json_string(&j, x->plan->problem->name);
+    json_string(&j, x->name);
     json_key(&j, "gpu");
-    json_string(&j, x->model.name);
+    json_string(&j, x->of[0].model.name);
     json_key(&j, "split");
-    json_string(&j, x->split->alike ? NULL : x->plan->problem->size[x->split->size].name);
+    json_string(&j, x->split);
     json_key(&j, "scaling");
     json_array(&j);
     for (int i = 0; i < n; i++) {
@@ -149,49 +182,87 @@ static void json(const struct asked *x, const struct scaling *r, int n, struct s
     str_addc(out, '\n');
 }
 
-/* What is asked for; false after a message. */
-static bool ask(ptxgen_session *s, const ptxgen_plan *plan, const char *split, const ptxgen_explain_options *o,
-                struct asked *x)
+/* Of one problem, without its split; false after a message. */
+static bool ask(ptxgen_session *s, const struct plan *plan, const ptxgen_explain_options *o, struct asked *x)
 {
     bool known;
-    if (plan->stages) {
-        session_report(s, D_STAGED, "what ranks take is explained for one problem");
-        return false;
-    }
-    *x = (struct asked){ .plan = plan->plan, .o = o };
-    if (!o->size || !sizes_known(plan->plan->problem, o->size)) {
+    *x = (struct asked){ .plan = plan, .o = o };
+    if (!o->size || !sizes_known(plan->problem, o->size)) {
         session_report(s, D_LAUNCH_ARGUMENT, "what ranks take depends on the sizes: give all of them");
         return false;
     }
-    if (!explain_model(s, plan->plan, o, &x->model, &known))
+    if (!explain_model(s, plan, o, &x->model, &known))
         return false;
     if (!known) {
-        gpu_model_unknown(&s->diags, plan->plan->device.arch);
+        gpu_model_unknown(&s->diags, plan->device.arch);
         return false;
     }
-    union value *param = arena_new(&s->arena, union value, plan->plan->problem->nparams + 1);
-    for (int i = 0; o->param && i < plan->plan->problem->nparams; i++)
+    union value *param = arena_new(&s->arena, union value, plan->problem->nparams + 1);
+    for (int i = 0; o->param && i < plan->problem->nparams; i++)
         param[i].u = o->param[i].u;
     x->param = o->param ? param : NULL;
-    x->split = dist_derive(s, plan->plan->problem, split, 0);
+    return true;
+}
+
+static bool ask_problem(ptxgen_session *s, const struct plan *plan, const char *split, const ptxgen_explain_options *o,
+                        struct asked_all *all)
+{
+    struct asked *x = all->of = arena_new(&s->arena, struct asked, 1);
+    if (!ask(s, plan, o, x))
+        return false;
+    x->split = dist_derive(s, plan->problem, split, 0);
+    all->n = 1;
+    all->name = plan->problem->name;
+    if (x->split) {
+        x->pieces = x->split->pieces;
+        all->split = x->split->alike ? NULL : plan->problem->size[x->split->size].name;
+    }
     return x->split != NULL;
+}
+
+static bool ask_program(ptxgen_session *s, const ptxgen_plan *plan, const char *split, const ptxgen_explain_options *o,
+                        struct asked_all *all)
+{
+    const struct prog_stages *p = &plan->stages->data;
+    struct ptxgen_dist *d = arena_new(&s->arena, struct ptxgen_dist, 1);
+    ptxgen_explain_options *own = arena_new(&s->arena, ptxgen_explain_options, p->nstages);
+    all->of = arena_new(&s->arena, struct asked, p->nstages);
+    for (all->n = 0; all->n < p->nstages; all->n++) {
+        own[all->n] = explain_stage_options(s, &p->stage[all->n], *o);
+        if (!ask(s, plan->stage[all->n]->plan, &own[all->n], &all->of[all->n]))
+            return false;
+    }
+    if (!dist_derive_program(s, d, plan->stages, split))
+        return false;
+    for (int i = 0; i < p->nstages; i++) {
+        all->of[i].split = d->of[i]->split;
+        all->of[i].pieces = d->pieces;
+    }
+    all->name = plan->stages->name;
+    all->split = p->shape->size[d->size];
+    all->whole = o->size[d->size];
+    all->pieces = d->pieces;
+    all->program = true;
+    all->until = p->until >= 0;
+    return true;
 }
 
 char *ptxgen_dist_explain(ptxgen_session *s, const ptxgen_plan *plan, const char *split,
                           const ptxgen_explain_options *options, const int *ranks, int count)
 {
     ptxgen_explain_options o;
-    struct asked x;
+    struct asked_all x = { 0 };
     struct str out = { 0 };
     bool good = false;
     if (LACKS(s, s, plan, options, ranks) || !TAKE(s, options, &o))
         return NULL;
     WITH_MEMORY_OR(s, NULL, {
-        good = api_fit_number(s, "count", count, 1, RANKS_MAX) && ask(s, plan, split, &o, &x);
+        good = api_fit_number(s, "count", count, 1, RANKS_MAX) &&
+               (plan->stages ? ask_program(s, plan, split, &o, &x) : ask_problem(s, plan->plan, split, &o, &x));
         struct scaling *r = arena_new(&s->arena, struct scaling, good ? count + 1 : 1);
-        r[0] = good ? scale(&x, 1) : r[0];
+        r[0] = good ? scale_all(&x, 1) : r[0];
         for (int i = 0; i < count && good; i++)
-            good = api_fit_number(s, "ranks", ranks[i], 1, RANKS_MAX) && (r[i + 1] = scale(&x, ranks[i]), true);
+            good = api_fit_number(s, "ranks", ranks[i], 1, RANKS_MAX) && (r[i + 1] = scale_all(&x, ranks[i]), true);
         if (good)
             (o.form == PTXGEN_FORM_JSON ? json : text)(&x, r, count + 1, &out);
     });

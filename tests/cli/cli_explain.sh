@@ -46,7 +46,16 @@ json 'd["scaling"][0]["us"] / 2 < d["scaling"][1]["us"] < d["scaling"][0]["us"] 
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=2^29 --ranks 2 --json; exits 0; json '700 < d["scaling"][1]["us"] < 850'
 run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=4096 --ranks 2 --json; exits 0; json 'd["scaling"][1]["exchanges"] == 0'
 run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=4096 --ranks 2 --shard n; exits 2; err_has 'split a dimension that is not combined'
-run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=9 --size n=9 --ranks 2; exits 2; err_has 'explained for one problem'
+# A program: the stages of a step added; a row of 16384 f32 to both sides, a table of means and sizes to each other rank.
+run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=8192 --size n=16384 --ranks 2,16
+exits 0; out_has '^heat on several GPUs (H200), split along m; all stages of a step together$'; out_has '^ *2  *4096  *peers  *1  *131072 '; out_has 'about `until` after a step is not counted'
+one=$(awk '$1 == 1 { print $7 }' out)
+run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=8192 --size n=16384; awk -v one="$one" '/^All stages/ { d = $8 - one; ok = d < 0.02 && d > -0.02 } END { exit !ok }' out || complain 'one rank is not one GPU'
+run explain "$specs/apps/kmeans.yaml" --gpu=H200 --size n=494025 --size f=34 --size k=5 --ranks 2 --json
+exits 0; json 'd["split"] == "n" and d["scaling"][1]["part"] == 247013 and d["scaling"][1]["exchanges"] == 1 and d["scaling"][1]["bytes"] == 1360'
+run explain "$specs/apps/kmeans.yaml" --gpu=H200 --size n=9 --size f=34 --size k=5 --ranks 2 --shard q; exits 2; err_has 'no dimension called q'
+run explain "$specs/apps/radix_sort.yaml" --arch=sm_90 --size n=999 --ranks 2; exits 2; err_has 'radix_sort.yaml:18:15: error: stage split: elements of one rank may belong anywhere'
+run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=9 --ranks 2; exits 2; err_has 'give all of them'
 # The stages of a step, added; not without sizes.
 run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=900 --size n=900; exits 0; out_has '^All stages, one after the other: predicted .* a step; .* in a graph'
 awk '/^predicted/ { sum += $2 } /^All stages/ { said = $8 } END { exit !(said > 0 && sum - said < 0.03 && said - sum < 0.03) }' out || complain 'the sum is not that of the stages'
