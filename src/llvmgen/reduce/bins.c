@@ -6,7 +6,7 @@
  *     finish    a thread per bin: the outputs from the words, which are then zero for the next launch (shared)
  *     clear     zeros into the table before all of this (global)
  *
- * Equal indices of a warp are combined first, so that one hot bin costs one update per warp and not 32: every lane looks
+ * Equal indices of a warp are combined first (bins_hot.c), so that one hot bin costs one update per warp and not 32: every lane looks
  * for the next lane with its index, and takes over what that lane has, and what that lane looks at; after at most five
  * rounds, none where all indices differ, the first lane of each index has all.  Constants need not be exchanged, only
  * counted.  In shared memory that costs more than it saves unless indices are frequent: a single one goes to registers,
@@ -56,117 +56,6 @@ void bins_update(struct bins *b, kb_val bin, kb_tup x)
         return;
     }
     (b->alone ? combine_words : accumulate_words)(b->g, word, x);
-}
-
-/* The same of all lanes, those with bin -1 excepted, by the lowest lane of each bin; constants are counted.  Returns the
- * lanes that share this one's bin.  The whole warp arrives. */
-static kb_val update_merged(struct bins *b, kb_val bin, kb_tup x)
-{
-    kb *k = b->g->k;
-    LET(peers, kb_match(k, bin));
-    const bool count = bins_count(b->g->p);
-    const kb_tup sum = count ? state_times(k, x, kb_popcount(k, peers))
-                             : peers_combine(b->g, kb_cast(k, kb_ctz(k, peers_above(k, peers)), TY_I32), true, x);
-    kb_if(k, kb_and(k, kb_ge(k, bin, 0), kb_eq(k, peers_below(k, peers), 0))) {
-        bins_update(b, bin, sum);
-    }
-    return peers;
-}
-
-/* ---- a bin in registers ------------------------------------------------------------------------------------------ */
-
-/* Updates of one word by many lanes take turns.  So a warp keeps a bin that at least HOT_LANES of its lanes had at once
- * in registers, each lane what it has of it.  If as many lanes share another bin, the tile is crowded.  Once a tile the
- * warp looks whether all this is so still. */
-enum { HOT_LANES = 4 };
-
-/* What no element has come to. */
-static kb_tup no_elements(struct bins *b)
-{
-    kb_val word[STATE_FIELDS_MAX];
-    for (int r = 0; r < b->g->p->nreductions; r++)
-        word[r] = kb_imm(b->g->k, b->table[r].ty, 0);
-    return decode_words(b->g, word);
-}
-
-void bins_hot_begin(struct bins *b)
-{
-    kb *k = b->g->k;
-    if (!b->hot)
-        return;
-    b->hot_bin = kb_var_new(k, kb_imm(k, TY_I32, -1), "hot_bin");
-    b->hot_sum = kb_var_new(k, no_elements(b), "hot_sum");
-    b->crowded = kb_var_new(k, kb_false(k), "crowded");
-}
-
-void bins_hot_end(struct bins *b)
-{
-    kb *k = b->g->k;
-    if (!b->hot)
-        return;
-    LET(bin, kb_get(k, b->hot_bin));
-    const kb_tup sum = warp_reduce(b->g, kb_get(k, b->hot_sum), KB_WARP, valid_all());
-    kb_if(k, kb_and(k, kb_lane0(k), kb_ge(k, bin, 0))) {
-        bins_update(b, bin, sum);
-    }
-    kb_set(k, b->hot_sum, no_elements(b));
-}
-
-/* How many lanes have the bin of that one? */
-static kb_val lanes_like(kb *k, kb_val bin, int lane, kb_val *theirs)
-{
-    *theirs = kb_shfl_idx(k, bin, lane);
-    return kb_cast(k, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, *theirs))), TY_I32);
-}
-
-/* Takes the bin of the first lane where many have that, and few the one that is in registers.  The whole warp arrives;
- * bin -1: none. */
-static void hot_choose(struct bins *b, kb_val bin)
-{
-    kb *k = b->g->k;
-    kb_val first;
-    LET(now, kb_popcount(k, kb_ballot(k, kb_eq(k, bin, kb_get(k, b->hot_bin)))));
-    LET(then, lanes_like(k, bin, 0, &first));
-    LET(better, kb_and(k, kb_ge(k, first, 0),
-                       kb_and(k, kb_lt(k, kb_cast(k, now, TY_I32), HOT_LANES), kb_ge(k, then, HOT_LANES))));
-    kb_if(k, kb_any(k, better)) {
-        bins_hot_end(b);
-        kb_set(k, b->hot_bin, first);
-    }
-}
-
-/* Have many lanes the bin of one that has another than that in registers? */
-static void crowd_begin(struct bins *b, kb_val bin)
-{
-    kb *k = b->g->k;
-    kb_val other;
-    LET(beside, lanes_like(k, bin, KB_WARP / 2, &other));
-    LET(cold, kb_and(k, kb_ge(k, other, 0), kb_ne(k, other, kb_get(k, b->hot_bin))));
-    kb_set(k, b->crowded, kb_any(k, kb_and(k, cold, kb_ge(k, beside, HOT_LANES))));
-}
-
-/* Merged until no bin but that in registers has many lanes. */
-static void update_crowded(struct bins *b, kb_val bin, kb_val cold, kb_tup x)
-{
-    kb *k = b->g->k;
-    LET(peers, kb_popcount(k, update_merged(b, kb_select(k, cold, bin, kb_imm(k, TY_I32, -1)), x)));
-    kb_set(k, b->crowded, kb_any(k, kb_and(k, cold, kb_ge(k, kb_cast(k, peers, TY_I32), HOT_LANES))));
-}
-
-static void update_hot(struct bins *b, kb_val bin, kb_val inside, kb_tup x, bool crowded)
-{
-    kb *k = b->g->k;
-    LET(hot, kb_and(k, inside, kb_eq(k, bin, kb_get(k, b->hot_bin))));
-    const kb_tup sum = kb_get(k, b->hot_sum);
-    kb_set(k, b->hot_sum, kb_select(k, hot, state_combine(b->g, sum, x), sum));
-    LET(cold, kb_and(k, inside, kb_not(k, hot)));
-    if (crowded) {
-        update_crowded(b, bin, cold, x);
-        return;
-    }
-    kb_if(k, cold) {
-        bins_update(b, bin, x);
-    }
 }
 
 /* ---- elements ---------------------------------------------------------------------------------------------------- */
@@ -226,17 +115,12 @@ void bins_add_point(struct bins *b, struct point *pt, kb_val valid, int turn)
     LET(bin, bins_number(pt, !b->rows, &inside));
     inside = kb_and(k, inside, valid);
     if (b->merge) {
-        update_merged(b, kb_select(k, inside, bin, kb_imm(k, TY_I32, -1)), point_map(pt));
+        bins_merge(b, kb_select(k, inside, bin, kb_imm(k, TY_I32, -1)), point_map(pt));
         return;
     }
     const kb_tup x = point_map(pt);
-    const kb_val own = kb_select(k, inside, bin, kb_imm(k, TY_I32, -1));
-    if (b->hot && (turn & BINS_FIRST))
-        hot_choose(b, own);
-    if (b->hot && turn == BINS_FIRST)
-        crowd_begin(b, own);
     if (b->hot) {
-        update_hot(b, bin, inside, x, turn & BINS_CROWDED);
+        bins_add_hot(b, bin, inside, x, turn);
         return;
     }
     kb_if(k, inside) {
@@ -264,11 +148,14 @@ static void add_crowded(struct bins *b, kb_val base)
 {
     kb *k = b->g->k;
     const int items = gen_tunable(b->g, TN_ITEMS), vector = gen_tunable(b->g, TN_VECTOR);
+    const int at_once = b->g->nfields == 1 ? vector : 1; /* loads under way, as registers allow */
     const kb_val warps = kb_mul(k, kb_warp(k), KB_WARP * vector);
     LET(own, kb_add(k, base, kb_cast(k, kb_add(k, warps, kb_lane(k)), TY_I64)));
     kb_for(k, u, kb_imm(k, TY_I32, 0), items, 1) {
         const kb_val run = kb_cast(k, kb_mul(k, u, kb_threads(k) * vector), TY_I64);
-        add_apart(b, kb_add(k, own, run), vector, KB_WARP, kb_true(k), BINS_FIRST | BINS_CROWDED);
+        kb_for(k, v, kb_imm(k, TY_I64, 0), KB_WARP * vector, KB_WARP * at_once) {
+            add_apart(b, kb_add(k, kb_add(k, own, run), v), at_once, KB_WARP, kb_true(k), BINS_FIRST | BINS_CROWDED);
+        }
     }
 }
 
@@ -292,7 +179,8 @@ static void add_vectors(struct bins *b, kb_val base)
 void bins_add_tile(struct bins *b, kb_val base)
 {
     kb *k = b->g->k;
-    if (!b->hot) {
+    enum { FULL = 1024 }; /* threads, which have 64 registers: too few for several fields */
+    if (!b->hot || (b->g->nfields > 1 && kb_threads(k) == FULL)) {
         add_vectors(b, base);
         return;
     }

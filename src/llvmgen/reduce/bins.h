@@ -41,6 +41,11 @@ void bins_add_point(struct bins *b, struct point *pt, kb_val valid, int turn);
 /* The elements of a tile that begins at `base` (i64); one element per thread, if `valid`.  The whole block arrives. */
 void bins_add_tile(struct bins *b, kb_val base);
 void bins_add_single(struct bins *b, kb_val element, kb_val valid);
+/* x of all lanes, those with bin -1 excepted, by the lowest lane of each bin; constants are counted.  Returns the lanes that
+ * share this one's bin.  The whole warp arrives. */
+kb_val bins_merge(struct bins *b, kb_val bin, kb_tup x);
+/* An element where a bin may be hot. */
+void bins_add_hot(struct bins *b, kb_val bin, kb_val inside, kb_tup x, int turn);
 /* Where a bin may be hot: none is yet; the registers go to the table, and the whole warp arrives. */
 void bins_hot_begin(struct bins *b);
 void bins_hot_end(struct bins *b);

@@ -6,7 +6,6 @@
  * A team is some lanes of a warp, a block, or a cluster of blocks, whose totals meet in distributed shared memory.
  * Vector i of thread r is number i * team + r of the row.
  */
-#include "lower/segreduce/segreduce.h"
 #include "seg_gen.h"
 
 struct resident {
@@ -75,7 +74,13 @@ static void row_points(const struct resident *r, struct row *w, int i, struct po
 
 /* Elements that are left out together.  States are combined before that where the numbers of their elements are known
  * when generating, unless an operator takes all of a thread at once. */
-static int masked_together(const struct resident *r) { return segreduce_takes_many(r->g->p) ? 1 : r->vector; }
+static int masked_together(const struct resident *r)
+{
+    for (int i = 0; i < r->g->p->nreductions; i++)
+        if (r->g->p->reduction[i].op->takes_many)
+            return 1;
+    return r->vector;
+}
 
 struct other_reads {
     const struct problem *p;
@@ -112,62 +117,30 @@ static void map_vector(const struct resident *r, struct row *w, int i, kb_tup *x
         x[j] = point_map(&pt[j]);
 }
 
-/* What items [from, to) of the thread come to, nothing where it has none. */
-static kb_tup combine_padded(const struct resident *r, struct row *w, int from, int to)
-{
-    struct gen *g = r->g;
-    kb_tup all[SEG_ITEMS_MAX], x[GEN_VECTOR_MAX];
-    const int together = masked_together(r);
-    int n = 0;
-    for (int i = from; i < to; i++) {
-        map_vector(r, w, i, x);
-        for (int j = 0; j < r->vector; j += together)
-            all[n++] = kb_select(g->k, w->inside[i], state_combine_many(g, &x[j], together), state_pad_value(g));
-    }
-    return state_combine_many(g, all, n);
-}
-
-/* Items of which the work pays for the question whether the row is so long. */
-static int items_at_once(const struct resident *r)
-{
-    enum { ELEMENTS = 8 };
-    const int items = r->vector < ELEMENTS ? ELEMENTS / r->vector : 1;
-    return r->g->p->reduction[0].op->takes_many && items < r->items ? items : r->items;
-}
-
-/* The same of all items: those after the row's end cost no work. */
-static kb_tup row_combine_padded(const struct resident *r, struct row *w)
-{
-    kb *k = r->g->k;
-    const int step = items_at_once(r);
-    kb_tvar sum = kb_var_new(k, combine_padded(r, w, 0, step), "sum");
-    for (int i = step; i < r->items; i += step) {
-        kb_if(k, kb_ge(k, r->last, behind_first(r, i))) {
-            kb_set(k, sum, state_combine(r->g, kb_get(k, sum), combine_padded(r, w, i, i + step)));
-        }
-    }
-    return kb_get(k, sum);
-}
-
 /* What the thread's elements come to; without padding, in threads that have none it is no state. */
 static kb_tup row_combine(const struct resident *r, struct row *w)
 {
     struct gen *g = r->g;
-    kb_tup x[GEN_VECTOR_MAX];
-    const bool guarded = maps_read(g->p);
-    if (g->padded && !guarded)
-        return row_combine_padded(r, w);
+    kb *k = g->k;
+    kb_tup all[SEG_ITEMS_MAX], x[GEN_VECTOR_MAX];
     struct partial some = partial_new(g, "some");
+    const int together = masked_together(r);
+    const bool guarded = maps_read(g->p), padded = g->padded && !guarded;
+    int n = 0;
     for (int i = 0; i < r->items; i++) {
         if (!guarded)
             map_vector(r, w, i, x);
-        kb_if(g->k, w->inside[i]) {
+        for (int j = 0; j < r->vector && padded; j += together)
+            all[n++] = kb_select(k, w->inside[i], state_combine_many(g, &x[j], together), state_pad_value(g));
+        if (padded)
+            continue;
+        kb_if(k, w->inside[i]) {
             if (guarded)
                 map_vector(r, w, i, x);
             partial_take(g, &some, state_combine_many(g, x, r->vector));
         }
     }
-    return kb_get(g->k, some.x);
+    return padded ? state_combine_many(g, all, n) : kb_get(k, some.x);
 }
 
 /* The total of the block of which `valid` threads have one, in all its threads. */

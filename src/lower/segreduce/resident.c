@@ -15,15 +15,32 @@ static const struct shape {
     const char *name, *elements; /* of the cases by vectors, and by elements (NULL: a later one takes them) */
     int lanes, threads, words, cluster;
 } shapes[] = {
-    { "rows_4_lanes", NULL, 4, 128, 8, 1 },      { "rows_8_lanes", "rows_8_lanes_elements", 8, 128, 16, 1 },
-    { "rows_warp_short", NULL, 32, 128, 16, 1 }, { "rows_warp", "rows_warp_elements", 32, 128, 32, 1 },
-    { "rows_block_128", NULL, 0, 128, 16, 1 },   { "rows_block_256", "rows_block_256_elements", 0, 256, 16, 1 },
-    { "rows_block_512", NULL, 0, 512, 16, 1 },   { "rows_block_long", "rows_block_long_elements", 0, 512, 32, 1 },
-    { "rows_cluster_2", NULL, 0, 512, 32, 2 },   { "rows_cluster_4", NULL, 0, 512, 32, 4 },
-    { "rows_cluster_8", NULL, 0, 512, 32, 8 },   { "rows_cluster_long", NULL, 0, 1024, 32, 8 },
+    { "rows_4_lanes", NULL, 4, 128, 8, 1 },
+    { "rows_8_lanes", "rows_8_lanes_elements", 8, 128, 16, 1 },
+    { "rows_16_lanes", "rows_16_lanes_elements", 16, 128, 16, 1 },
+    { "rows_warp_short", "rows_warp_short_elements", 32, 128, 16, 1 },
+    { "rows_warp", "rows_warp_elements", 32, 128, 32, 1 },
+    { "rows_block_128", "rows_block_128_elements", 0, 128, 16, 1 },
+    { "rows_block_256", "rows_block_256_elements", 0, 256, 16, 1 },
+    { "rows_block_512", "rows_block_512_elements", 0, 512, 16, 1 },
+    { "rows_block_long", "rows_block_long_elements", 0, 512, 32, 1 },
+    { "rows_cluster_2", NULL, 0, 512, 32, 2 },
+    { "rows_cluster_4", NULL, 0, 512, 32, 4 },
+    { "rows_cluster_8", NULL, 0, 512, 32, 8 },
+    { "rows_cluster_long", NULL, 0, 1024, 32, 8 },
 };
 
-bool segreduce_takes_many(const struct problem *p)
+/* Does a reduction take many states at once? */
+static bool takes_many(const struct problem *p)
+{
+    for (int i = 0; i < p->nreductions; i++)
+        if (p->reduction[i].op->takes_many)
+            return true;
+    return false;
+}
+
+/* … where the first field of an element is not known when generating? */
+static bool gains_by_elements(const struct problem *p)
 {
     for (int i = 0; i < p->nreductions; i++)
         if (p->reduction[i].op->takes_many && p->reduction[i].map[0]->kind != EX_CONST)
@@ -35,7 +52,7 @@ bool segreduce_resident_fits(const struct problem *p, const struct device *d, st
 {
     (void)d, (void)a;
     const struct misfit m[] = {
-        { !problem_writes(p, AT_RESULT) && !segreduce_takes_many(p),
+        { !problem_writes(p, AT_RESULT) && !gains_by_elements(p),
           "no value per element uses the results, and no operator takes many elements at once" },
         { !segments_trailing(p), "it keeps rows in registers, and here the reduced dimensions are not the last ones" },
         { !access_direct_fields(p), "no input is read element by element, so there is nothing to keep" },
@@ -77,7 +94,7 @@ static void bound_registers(const struct planner *pl, struct plan_case *c, const
     enum { LARGE = 256, BESIDE = 16, BESIDE_SMALL = 24 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
-    const bool sums = p->nreductions == 1 && p->reduction[0].op->takes_many && !segreduce_takes_many(p);
+    const bool sums = p->nreductions == 1 && takes_many(p) && !gains_by_elements(p);
     const int own = s->words + s->words / 2 + (s->threads < LARGE ? BESIDE_SMALL : BESIDE);
     const int fit = d->registers_per_sm / own, most = d->threads_per_sm * 3 / 4, threads = fit < most ? fit : most;
     if (sums && !s->lanes && c->tunable[TN_VECTOR] > 1 && threads >= c->tunable[TN_THREADS])
@@ -162,13 +179,14 @@ static int narrowest(const struct problem *p)
  * clusters: 165/169/184/217 us, read twice 239/238/249/252; bf16 in rows of 262144 197, read twice 182.  Without results
  * per element a row is not kept, and lanes of a warp alone gain: cross-entropy of 2^26 f32 in rows of 128/1024 takes
  * 95/91 us by these and 186/99 by segreduce.subwarp, in rows of 4096 by a block 108 and 88. */
-static bool possible(const struct planner *pl, const struct shape *s)
+static bool possible(const struct planner *pl, const struct shape *s, bool vectors)
 {
     const struct problem *p = pl->plan->problem;
     const bool keeps = problem_writes(p, AT_RESULT);
     const int cluster = plan_setting(pl, TN_CLUSTER, s->cluster), lanes = plan_setting(pl, TN_LANES, s->lanes);
-    if (cluster <= 1)
-        return keeps || lanes;
+    if (cluster <=
+        1) /* places after a row's end cost what elements cost: softmax in rows of 256 takes 130 us, and 176 */
+        return (keeps || lanes) && (!vectors || lanes != 16 || takes_many(p)); /* by 32 lanes; RMS norm 132 and 129 */
     if (plan_setting(pl, TN_CLUSTER, 0)) /* pinned: check_clusters() says what does not go with the cluster */
         return !s->lanes || plan_setting(pl, TN_LANES, 0);
     if (s->threads == 1024 && (narrowest(p) < 4 || segreduce_state_words(p) > 2 || work_is_heavy(p)))
@@ -182,10 +200,10 @@ void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t vectors = 0, elements = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (state_determinism(pl->plan->problem) == DET_ANY && possible(pl, &shapes[i]))
+        if (state_determinism(pl->plan->problem) == DET_ANY && possible(pl, &shapes[i], true))
             add_case(pl, row, &shapes[i], shapes[i].name, true, &vectors);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (shapes[i].elements && possible(pl, &shapes[i]))
+        if (shapes[i].elements && possible(pl, &shapes[i], false))
             add_case(pl, row, &shapes[i], shapes[i].elements, false, &elements);
 }
 

@@ -72,8 +72,6 @@ bool segreduce_between_offsets(const struct problem *p, const char **why);
 bool segreduce_runs(const struct problem *p);
 /* Does segreduce.resident take rows of this problem? */
 bool segreduce_resident_takes(const struct problem *p);
-/* Does an operator that takes many states at once gain by single elements, whose first field is not known when generating? */
-bool segreduce_takes_many(const struct problem *p);
 int64_t segreduce_tile_length(const struct planner *pl); /* up to where segreduce.tile takes segments; 0: not at all */
 int segreduce_state_words(const struct problem *p);      /* registers of one state */
 /* Bytes of so many elements of every array that is read element by element, and `slack` for each. */
