@@ -283,7 +283,7 @@ class Work(unittest.TestCase):
             spec("apps/heat", variant="nowhere:default")(u)
         with self.assertRaisesRegex(ptxgen.UsageError, "the arrays are on the host"):
             f.tune(u)
-        with self.assertRaisesRegex(ptxgen.UsageError, "a tunable is of one stage: write STAGE:NAME for it"):
+        with self.assertRaisesRegex(ptxgen.UsageError, "a tunable is of one stage: write STAGE:threads"):
             spec("apps/heat", settings={"threads": 64})(u)
         self.assertEqual(spec("apps/heat", settings={"sweep:threads": 64}).verify(u, steps=3), 3 * step)
         self.assertIn('id="sweep-verdict"', f._repr_html_())
