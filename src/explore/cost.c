@@ -44,7 +44,7 @@ struct roofline roofline_of(const struct problem *p, const int64_t *size, const 
     access_bytes(p, size, &r.read, &r.written);
     r.points = point_count(p, size);
     r.memory = memory_seconds(m, (double)r.read, (double)r.written);
-    r.arithmetic = r.points * work_of(p, size, m->sm).slots / (m->flops / 2);
+    r.arithmetic = r.points * work_of(p, size, m->sm).least / (m->flops / 2);
     r.seconds = m->launch + (r.memory > r.arithmetic ? r.memory : r.arithmetic);
     return r;
 }

@@ -13,8 +13,9 @@ struct counting {
     const struct op *op; /* whose `let`s EX_OP_LET means */
     int sm;
     bool let_seen[LET_VALUES_MAX], op_let_seen[LET_VALUES_MAX];
-    double times; /* neighbours of a gather */
-    bool in_sum;  /* a term: its equal parts are computed once */
+    double times;            /* neighbours of a gather */
+    double fused, functions; /* slots of additions that are fused with multiplications; calls */
+    bool in_sum;             /* a term: its equal parts are computed once */
     int nparts;
     const struct expr *part[PARTS_MAX];
     struct work work;
@@ -29,12 +30,14 @@ static void add_flops(struct counting *c, enum ty type, int flops, int instructi
 {
     c->work.flops += (int)(flops * c->times);
     c->work.slots += instructions * c->times * (type == TY_F64 ? f64_slots(c->sm) : 1);
+    c->fused += flops * c->times / 2 * (type == TY_F64 ? f64_slots(c->sm) : 1);
 }
 
 static void add_special(struct counting *c, enum ty type)
 {
     c->work.special += (int)c->times;
     c->work.slots += SPECIAL_SLOTS * c->times * (type == TY_F64 ? f64_slots(c->sm) : 1);
+    c->functions += c->times;
 }
 
 static void add_integer(struct counting *c, enum ty type)
@@ -175,5 +178,7 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
         for (int d = 0; d < PROG_RANK_MAX; d++)
             count(&c, p->output[o].index[d]);
     }
+    const double issued = c.fused + c.functions, beside = SPECIAL_SLOTS * c.functions;
+    c.work.least = issued > beside ? issued : beside;
     return c.work;
 }

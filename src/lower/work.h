@@ -12,6 +12,8 @@ struct work {
     int special;  /* calls of the mathematical library, divisions */
     int integer;  /* integer, logical and selecting operations */
     double slots; /* all of it in f32 additions' issue slots of the target */
+    double
+        least; /* the fewest: additions are fused with multiplications, functions run beside them, the rest is free */
 };
 struct work work_of(const struct problem *p, const int64_t *size, int sm);
 

@@ -50,6 +50,16 @@ Test(cost, wide_operations_cost_more)
     cr_expect_eq(wide, 2 * narrow, "sm_90 adds f64 at half the rate");
 }
 
+Test(cost, the_least_work_fuses_and_overlaps)
+{
+    cr_expect_eq(work_in("kind: reduce\ninputs: {x: 'f32[n]'}\nmap: x * x\noperator: add\noutputs: {s: f32}\n").least,
+                 1);
+    cr_expect_eq(work_in("kind: reduce\ninputs: {x: 'f32[n]'}\nmap: exp(x)\noperator: add\noutputs: {s: f32}\n").least,
+                 8);
+    cr_expect_eq(work_in("kind: reduce\ninputs: {x: 'i32[n]'}\nmap: x & 7\noperator: add\noutputs: {s: i32}\n").least,
+                 0);
+}
+
 Test(cost, roofline_of_a_read_and_of_a_copy)
 {
     struct gpu_model m;
