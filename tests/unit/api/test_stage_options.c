@@ -2,7 +2,7 @@
 /* test_stage_options.c - options of one stage of a program: variants and settings, and what names no stage. */
 #include <stdio.h>
 
-#include "support/stages_fixture.h"
+#include "stages_fixture.h"
 
 TestSuite(stage_options, .init = begin_stages, .fini = end_stages);
 

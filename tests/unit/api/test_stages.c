@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "support/stages_fixture.h"
+#include "stages_fixture.h"
 
 TestSuite(stages, .init = begin_stages, .fini = end_stages);
 
