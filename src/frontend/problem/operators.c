@@ -111,7 +111,6 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
         op->identity[i] = row->identity ? row_expr(&sc, row->identity, i, at, field[i]) : NULL;
         op->pad[i] = pad ? row_expr(&sc, pad, i, at, field[i]) : NULL;
         op->combine[i] = row_expr(&sc, row->combine, i, at, field[i]);
-        op->takes_many = row->many;
         if (row->many && op_row_item(row->many, i, at).length)
             op->many[i] = row_expr(&sc, row->many, i, at, field[i]);
     }

@@ -97,7 +97,7 @@ struct op {
     bool exact; /* any order and grouping gives the same bits (integer add, min, …) */
     bool builtin;
     const struct expr *many[STATE_FIELDS_MAX]; /* see operators.def; NULL: none, or the field combines by itself */
-    bool takes_many, finite;
+    bool finite;
 };
 
 /* The machine's own instruction for a built-in operator on a scalar state of 4 or 8 bytes, atomic and (4-byte integers)
@@ -119,6 +119,7 @@ struct reduction {
     const struct expr *map[STATE_FIELDS_MAX];  /* what an element contributes, in the state's types */
     const struct expr *init[STATE_FIELDS_MAX]; /* all NULL: none */
     bool counts;                               /* the elements of an output with a condition: one or none each */
+    bool takes_many;                           /* elements are lifted scalars, and the operator has `many` for such */
     struct span at;
 };
 

@@ -204,6 +204,7 @@ static bool builtin_lift(const struct scope *sc, const struct op_row *row, struc
         if (!r->map[i])
             return false;
     }
+    r->takes_many = row->many;
     return true;
 }
 

@@ -6,12 +6,12 @@
  *     finish    a thread per bin: the outputs from the words, which are then zero for the next launch (shared)
  *     clear     zeros into the table before all of this (global)
  *
- * Equal indices of a warp are combined first (bins_hot.c), so that one hot bin costs one update per warp and not 32: every lane looks
- * for the next lane with its index, and takes over what that lane has, and what that lane looks at; after at most five
- * rounds, none where all indices differ, the first lane of each index has all.  Constants need not be exchanged, only
- * counted.  In shared memory that costs more than it saves unless indices are frequent: a single one goes to registers,
- * and where several are (few of many, or runs) tiles are added so, element after element.  Constants need neither: the
- * machine adds up the increments of a warp.
+ * Equal indices of a warp are combined first (bins_hot.c), so that one hot bin costs one update per warp and not 32: every
+ * lane looks for the next lane with its index, and takes over what that lane has, and what that lane looks at; after at
+ * most five rounds, none where all indices differ, the first lane of each index has all.  Constants need not be exchanged,
+ * only counted.  In shared memory that costs more than it saves unless indices are frequent: a single one goes to
+ * registers, and where several are (few of many, or runs) the elements of a tile are combined first.  Constants need
+ * neither: the machine adds up the increments of a warp.
  */
 #include "bins.h"
 

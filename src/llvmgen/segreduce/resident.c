@@ -77,7 +77,7 @@ static void row_points(const struct resident *r, struct row *w, int i, struct po
 static int masked_together(const struct resident *r)
 {
     for (int i = 0; i < r->g->p->nreductions; i++)
-        if (r->g->p->reduction[i].op->takes_many)
+        if (r->g->p->reduction[i].takes_many)
             return 1;
     return r->vector;
 }

@@ -39,13 +39,14 @@ static kb_val emit_share(kb *k, const struct op *op, struct emit_env *outer, int
 }
 
 /* n states in order, at once where that costs less. */
-static kb_tup emit_combine_many(kb *k, const struct op *op, struct emit_env *outer, const kb_tup *x, int n)
+static kb_tup emit_combine_many(kb *k, const struct reduction *red, struct emit_env *outer, const kb_tup *x, int n)
 {
+    const struct op *op = red->op;
     if (n == 1)
         return x[0];
-    if (!op->takes_many || n == 2)
-        return emit_combine(k, op, outer, emit_combine_many(k, op, outer, x, n / 2),
-                            emit_combine_many(k, op, outer, x + n / 2, n - n / 2));
+    if (!red->takes_many || n == 2)
+        return emit_combine(k, op, outer, emit_combine_many(k, red, outer, x, n / 2),
+                            emit_combine_many(k, red, outer, x + n / 2, n - n / 2));
     kb_tup r = x[0];
     for (int f = 0; f < op->nfields; f++) {
         const kb_tup known = r;
@@ -138,7 +139,7 @@ kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n)
         kb_tup part[GEN_MANY_MAX];
         for (int i = 0; i < n; i++)
             part[i] = slice(x[i], out.n, op->nfields);
-        append(&out, emit_combine_many(g->k, op, &pt.env, part, n));
+        append(&out, emit_combine_many(g->k, &g->p->reduction[r], &pt.env, part, n));
     }
     return out;
 }

@@ -34,7 +34,7 @@ static const struct shape {
 static bool takes_many(const struct problem *p)
 {
     for (int i = 0; i < p->nreductions; i++)
-        if (p->reduction[i].op->takes_many)
+        if (p->reduction[i].takes_many)
             return true;
     return false;
 }
@@ -43,7 +43,7 @@ static bool takes_many(const struct problem *p)
 static bool gains_by_elements(const struct problem *p)
 {
     for (int i = 0; i < p->nreductions; i++)
-        if (p->reduction[i].op->takes_many && p->reduction[i].map[0]->kind != EX_CONST)
+        if (p->reduction[i].takes_many && p->reduction[i].map[0]->kind != EX_CONST)
             return true;
     return false;
 }
