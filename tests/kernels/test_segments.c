@@ -275,6 +275,29 @@ Test(segments, rows_beside_broadcast)
     }
 }
 
+/* Rows of all shapes, of which some do not fill their team: counts of one, and the user's, whose reciprocal is infinite. */
+Test(segments, rows_of_means)
+{
+    static const int64_t lengths[] = { 3, 16, 130, 257, 520, 1030, 5001 };
+    static const char *const spec[] = {
+        "map: x\noutputs: {y: {type: 'f32[m, n]', value: (x - r.mean) * rsqrt(r.m2 / r.n + 0.01)}, all: {type: "
+        "'f32[m]', "
+        "value: r.n}}\n",
+        "map: {n: abs(x) * 1e-44, mean: x, m2: 0}\noutputs: {y: {type: 'f32[m, n]', value: x - r.mean}}\n",
+    };
+    for (int i = 0; i < 14; i++) {
+        const int64_t size[] = { 5, lengths[i / 2] };
+        char text[512];
+        struct harness h;
+        snprintf(text, sizeof text, "kind: reduce\ninputs: {x: 'f32[m, n]'}\nover: n\noperator: welford\n%s",
+                 spec[i % 2]);
+        cr_assert(harness_open(&h, "means", text, i % 4 ? "sm_90" : "sm_75", NULL), "%s", h.text);
+        harness_data_at(&h, size, 7 + (uint64_t)i, i % 3, false);
+        cr_expect(harness_check(&h, "seed:1,race,uninit"), "rows of %d: %s\n%s", (int)size[1], h.text, text);
+        harness_close(&h);
+    }
+}
+
 #define OFFSETS "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\n"
 static const char sums[] = OFFSETS "operator: add\noutputs: {sum: 'i32[k-1]'}\n";
 
