@@ -76,11 +76,11 @@ static int stage_bytes(const struct problem *p, int tile)
     return l.bytes + (scan_marked(p) ? 4 * scan_mark_words(tile) : 0);
 }
 
-/* Halves are taken out of their registers while they are combined: a register each.  So are bytes that are compared, and
- * kept one by one. */
+/* Halves are taken out of their registers while they are combined: a register each.  So are bytes, but for those that are
+ * summed by words. */
 static int bytes_held(const struct problem *p, int stride)
 {
-    return stride == 2 || (scan_ring_keeps(p) && stride == 1) ? 4 : stride;
+    return stride == 2 || (stride == 1 && scan_summed_bytes(p) < 0) ? 4 : stride;
 }
 
 /* Bytes of registers that a position takes: its inputs, in whose place its results come; states come and go one after
