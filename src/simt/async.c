@@ -436,19 +436,21 @@ void simt_proxy_fence(void)
 }
 
 /* ---- threads' own copies --------------------------------------------------------------------- */
-void simt_copy(void *to, void *from, uint32_t bytes, const char *to_name, const char *from_name)
+void simt_copy(void *to, void *from, uint32_t bytes, uint32_t exists, const char *to_name, const char *from_name)
 {
+    static char zeros[16];
     struct exec *x = simt_current;
     to_name = to_name ? to_name : "?";
     from_name = from_name ? from_name : "?";
     check_copy(x, to, from, bytes, from_name, bytes);
-    global_access(x, from, bytes, from_name, ACCESS_READ);
+    if (exists)
+        global_access(x, from, bytes, from_name, ACCESS_READ);
     shared_copy_starts(x, to, bytes, -1, to_name);
     start(x, (struct copy){ .kind = COPY_OWN,
                             .group = x->thread->copy_group,
                             .name = to_name,
                             .to = to,
-                            .from = from,
+                            .from = exists ? from : zeros,
                             .bytes = bytes });
 }
 

@@ -77,7 +77,7 @@ void simt_bulk_store(void *to, void *from, uint32_t bytes, const char *to_name, 
 void simt_bulk_commit(void);
 void simt_bulk_wait(uint32_t pending, uint32_t read);
 void simt_proxy_fence(void);
-void simt_copy(void *to, void *from, uint32_t bytes, const char *to_name, const char *from_name);
+void simt_copy(void *to, void *from, uint32_t bytes, uint32_t exists, const char *to_name, const char *from_name);
 void simt_copy_commit(void);
 void simt_copy_wait(uint32_t pending);
 

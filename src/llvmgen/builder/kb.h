@@ -345,6 +345,8 @@ void kb_proxy_fence_at(kb *k, const char *file, int line);
  * number, in groups like those above; done means visible to this thread. */
 bool kb_has_copy(const kb *k);
 void kb_copy(kb *k, int bytes, kb_ptr to, kb_val j, kb_ptr from, kb_val i);
+/* The same, or zeros where `exists` is false; from[i] is an address of the array all the same. */
+void kb_copy_or_zero(kb *k, int bytes, kb_ptr to, kb_val j, kb_ptr from, kb_val i, kb_val exists);
 void kb_copy_commit(kb *k);
 void kb_copy_wait_at(kb *k, int pending, const char *file, int line);
 #define kb_copy_wait(k, pending) kb_copy_wait_at((k), (pending), __FILE__, __LINE__)

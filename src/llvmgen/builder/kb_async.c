@@ -91,7 +91,7 @@ void kb_mbar_wait_at(kb *k, kb_ptr bars, kb_val i, kb_val parity, const char *fi
 
 void kb_bulk_load(kb *k, kb_ptr to, kb_ptr from, kb_val bytes, kb_ptr bars, kb_val i)
 {
-    const struct kb_copy c = { to.ir, from.ir, to.name, from.name };
+    const struct kb_copy c = { to.ir, from.ir, to.name, from.name, NULL };
     if (mbarrier(k, bars) && in_space(k, to, KB_SHARED) && in_space(k, from, KB_GLOBAL) &&
         is_i32(k, bytes, "number of bytes"))
         k->target->bulk_load(k, &c, bytes.ir, kb_advance(k, bars, i).ir);
@@ -105,7 +105,7 @@ void kb_prefetch(kb *k, kb_ptr p, int64_t bytes)
 
 void kb_bulk_store(kb *k, kb_ptr to, kb_ptr from, kb_val bytes)
 {
-    const struct kb_copy c = { to.ir, from.ir, to.name, from.name };
+    const struct kb_copy c = { to.ir, from.ir, to.name, from.name, NULL };
     if (able(k, CAP_BULK_COPY) && in_space(k, from, KB_SHARED) && in_space(k, to, KB_GLOBAL) &&
         is_i32(k, bytes, "number of bytes"))
         k->target->bulk_store(k, &c, bytes.ir);
@@ -133,11 +133,16 @@ void kb_proxy_fence_at(kb *k, const char *file, int line)
 
 void kb_copy(kb *k, int bytes, kb_ptr to, kb_val j, kb_ptr from, kb_val i)
 {
+    kb_copy_or_zero(k, bytes, to, j, from, i, (kb_val){ 0 });
+}
+
+void kb_copy_or_zero(kb *k, int bytes, kb_ptr to, kb_val j, kb_ptr from, kb_val i, kb_val exists)
+{
     if (bytes != 4 && bytes != 8 && bytes != 16)
         kb_misuse(k, "a copy of %d bytes", bytes);
     if (!able(k, CAP_COPY_ASYNC) || !in_space(k, to, KB_SHARED) || !in_space(k, from, KB_GLOBAL))
         return;
-    const struct kb_copy c = { kb_advance(k, to, j).ir, kb_advance(k, from, i).ir, to.name, from.name };
+    const struct kb_copy c = { kb_advance(k, to, j).ir, kb_advance(k, from, i).ir, to.name, from.name, exists.ir };
     k->target->copy(k, &c, bytes);
 }
 

@@ -32,6 +32,7 @@ struct kb_access {
 struct kb_copy {
     LLVMValueRef to, from;
     const char *to_name, *from_name;
+    LLVMValueRef exists; /* i1, of threads' own copies: else zeros are copied; NULL: it does */
 };
 
 struct kb_target {

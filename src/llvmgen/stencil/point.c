@@ -203,6 +203,6 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
         if (w->skewed && d == w->rank - 1)
             sp->exists = kb_and(k, sp->exists, kb_ge(k, sp->pt.index[d], 0));
     }
-    if (stencil_skips(g->p) && (w->place != PLACE_INSIDE || gr->any))
+    if (stencil_skips(g->p) && !w->whole && (w->place != PLACE_INSIDE || gr->any))
         sp->skip = skipped(sp, gr);
 }

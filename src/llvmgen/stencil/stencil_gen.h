@@ -65,7 +65,7 @@ struct window {
     int turn;                    /* with rings: where the lowest plane that is read lies */
     kb_val first;                /* i64: number of the element at the origin, where it is known already; else ir NULL */
     bool together;               /* points are computed side by side, operation by operation */
-    bool whole;                  /* all points exist, whatever the placement says */
+    bool whole;                  /* all points exist and none is skipped, whatever the placement says */
     kb_val exists;               /* bool: points may exist; ir NULL: they may */
     int ncells, capacity;
     struct cell *cell;

@@ -104,7 +104,33 @@ static kb_val plane_at(struct stream *st, int input, kb_val place, kb_val *outsi
     return z;
 }
 
-/* One element: copied, or what stands for it. `first`: of the plane, in the array; to: the plane of the ring. */
+/* Do zeros stand for a scalar input beyond the array? */
+static bool zeros_beyond(const struct stream *st, int input)
+{
+    const struct gen *g = st->s->g;
+    const struct input *in = &g->p->input[input];
+    for (int d = 0; d < g->p->rank; d++)
+        if (in->boundary[d].mode == BOUND_CONSTANT &&
+            !LLVMIsNull(kb_const(g->k, in->array.field[0].type, in->boundary[d].constant[0]).ir))
+            return false;
+    return true;
+}
+
+/* What stands for an element beyond the array: the constant of the last axis along which it is, or x if it is inside. */
+static kb_val constant_or(struct stream *st, int input, int field, const struct part *p, kb_val outside, kb_val x)
+{
+    struct gen *g = st->s->g;
+    const struct input *in = &g->p->input[input];
+    for (int d = 0; d < g->p->rank; d++) {
+        const kb_val here = d == 0 ? outside : p->beyond[d];
+        if (here.ir)
+            x = kb_select(g->k, here, kb_const(g->k, x.ty, in->boundary[d].constant[field]), x);
+    }
+    return x;
+}
+
+/* One element: copied, or what stands for it. `first`: of the plane, in the array; to: the plane of the ring.  A constant
+ * is stored at once, so that no load is waited for. */
 static void copy_element(struct stream *st, int input, const struct part *p, kb_val first, kb_val outside, int to)
 {
     struct gen *g = st->s->g;
@@ -117,19 +143,25 @@ static void copy_element(struct stream *st, int input, const struct part *p, kb_
         if (p->beyond[d].ir)
             beyond = beyond.ir ? kb_or(k, beyond, p->beyond[d]) : p->beyond[d];
     const kb_val number = kb_add(k, p->number, to);
-    const int bytes = in->array.stride;
-    if (r->copies && !beyond.ir) {
-        kb_copy(k, bytes, r->field[0], number, gen_input(g, input), element);
+    if (r->copies && (!beyond.ir || zeros_beyond(st, input))) {
+        const kb_val exists = beyond.ir ? kb_not(k, beyond) : beyond;
+        kb_copy_or_zero(k, in->array.stride, r->field[0], number, gen_input(g, input), element, exists);
+        return;
+    }
+    if (r->copies) {
+        kb_if(k, kb_not(k, beyond)) {
+            kb_copy(k, in->array.stride, r->field[0], number, gen_input(g, input), element);
+        }
+        kb_else
+        {
+            const kb_val any = kb_imm(k, in->array.field[0].type, 0);
+            kb_store(k, r->field[0], number, constant_or(st, input, 0, p, outside, any));
+        }
         return;
     }
     for (int f = 0; f < in->array.nfields; f++) {
-        kb_val x = gen_load_field(g, &in->array, gen_input(g, input), element, f);
-        for (int d = 0; d < g->p->rank; d++) {
-            const kb_val here = d == 0 ? outside : p->beyond[d];
-            if (here.ir)
-                x = kb_select(k, here, kb_const(k, x.ty, in->boundary[d].constant[f]), x);
-        }
-        kb_store(k, r->field[f], number, x);
+        const kb_val x = gen_load_field(g, &in->array, gen_input(g, input), element, f);
+        kb_store(k, r->field[f], number, constant_or(st, input, f, p, outside, x));
     }
 }
 
@@ -296,6 +328,27 @@ static kb_val window_exists(struct stream *st, bool whole)
     return exists;
 }
 
+/* Is no point of the window skipped: does nothing that it reads leave an array whose boundary is `interior`? */
+static kb_val none_skipped(struct stream *st, kb_val place)
+{
+    struct gen *g = st->s->g;
+    kb *k = g->k;
+    kb_val none = kb_true(k);
+    for (int i = 0; i < g->p->ninputs; i++) {
+        const struct input *in = &g->p->input[i];
+        const struct reach r = stencil_input_reach(g->p, i);
+        for (int d = 0; in->role == ROLE_ELEMENT && d < in->array.rank; d++) {
+            const int axis = in->axis[d], points = axis > 0 ? stencil_points(g->c, g->p->rank, axis) : 1;
+            if (in->boundary[d].mode != BOUND_INTERIOR)
+                continue;
+            const kb_val at = axis > 0 ? st->s->origin[axis] : place;
+            none = kb_and(k, none, kb_ge(k, kb_add(k, at, r.lo[d]), 0));
+            none = kb_and(k, none, kb_lt(k, kb_add(k, at, points - 1 + r.hi[d]), st->extent[axis]));
+        }
+    }
+    return none;
+}
+
 /* What is held goes one place on. */
 static void compute_place(struct stream *st, kb_val place, int turn)
 {
@@ -308,7 +361,7 @@ static void compute_place(struct stream *st, kb_val place, int turn)
         w.cell[i].late = w.ring[w.cell[i].input].staged && !w.cell[i].v.ir;
     window_fill(&w);
     window_know_first(&w);
-    kb_if(k, window_exists(st, true)) {
+    kb_if(k, kb_and(k, window_exists(st, true), none_skipped(st, place))) {
         w.whole = true;
         sweep_rows(st->s, &w);
     }

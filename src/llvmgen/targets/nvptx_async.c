@@ -111,8 +111,14 @@ void nv_proxy_fence(kb *k) { statement(k, "fence.proxy.async.shared::cta;", 0, N
 void nv_copy(kb *k, const struct kb_copy *c, int bytes)
 {
     char text[64];
-    snprintf(text, sizeof text, "cp.async.%s.shared.global [$0], [$1], %d;", bytes == 16 ? "cg" : "ca", bytes);
-    statement(k, text, 2, (LLVMValueRef[]){ c->to, c->from });
+    LLVMValueRef args[3] = { c->to, c->from };
+    snprintf(text, sizeof text, "cp.async.%s.shared.global [$0], [$1], %d%s;", bytes == 16 ? "cg" : "ca", bytes,
+             c->exists ? ", $2" : "");
+    if (c->exists) { /* bytes that are read; the others are zeros */
+        LLVMTypeRef i32 = kb_llvm_ty(k, TY_I32);
+        args[2] = LLVMBuildSelect(kb_builder(k), c->exists, LLVMConstInt(i32, (unsigned)bytes, false), LLVMConstNull(i32), "");
+    }
+    statement(k, text, c->exists ? 3 : 2, args);
 }
 
 void nv_copy_commit(kb *k) { statement(k, "cp.async.commit_group;", 0, NULL); }
