@@ -39,6 +39,7 @@ struct stream {
     kb_val extent[SPACE_MAX]; /* i64 */
     kb_val begin, end;        /* i64: places of the chunk */
     int lo, hi, depth, ahead;
+    int points;           /* of a window along the last axis */
     bool together, keeps; /* stencil_crowded(), stencil_keeps() */
     int nheld;            /* values that stay: of cells with another one before them */
     struct cell *held;
@@ -349,6 +350,31 @@ static kb_val none_skipped(struct stream *st, kb_val place)
     return none;
 }
 
+/* Are all points of the window skipped, and is nothing stored or reduced at such points? */
+static kb_val all_skipped(struct stream *st, kb_val place)
+{
+    struct gen *g = st->s->g;
+    kb *k = g->k;
+    const int last = g->p->rank - 1;
+    kb_val all = kb_false(k);
+    for (int o = 0; o < g->p->noutputs; o++)
+        if (stencil_fed(g->p, o) >= 0)
+            return all;
+    for (int i = 0; i < g->p->ninputs && g->nfields == 0; i++) {
+        const struct input *in = &g->p->input[i];
+        const struct reach r = stencil_input_reach(g->p, i);
+        for (int d = 0; in->role == ROLE_ELEMENT && d < in->array.rank; d++) {
+            const int axis = in->axis[d];
+            if (in->boundary[d].mode != BOUND_INTERIOR || !(axis == 0 || (axis == last && st->points == 1)))
+                continue;
+            const kb_val at = axis > 0 ? st->s->origin[axis] : place;
+            all = kb_or(k, all, kb_lt(k, kb_add(k, at, r.lo[d]), 0));
+            all = kb_or(k, all, kb_ge(k, kb_add(k, at, r.hi[d]), st->extent[axis]));
+        }
+    }
+    return all;
+}
+
 /* What is held goes one place on. */
 static void compute_place(struct stream *st, kb_val place, int turn)
 {
@@ -368,7 +394,7 @@ static void compute_place(struct stream *st, kb_val place, int turn)
     kb_else
     {
         w.whole = false;
-        kb_if(k, window_exists(st, false)) {
+        kb_if(k, kb_and(k, window_exists(st, false), kb_not(k, all_skipped(st, place)))) {
             sweep_rows(st->s, &w);
         }
     }
@@ -437,6 +463,7 @@ void sweep_stream(struct sweep *s)
     st->lo = (int)is.lo;
     st->hi = (int)is.hi;
     st->depth = is.depth;
+    st->points = stencil_points(g->c, g->p->rank, g->p->rank - 1);
     st->ahead = is.ahead;
     st->together = stencil_crowded(g->p, g->c);
     st->keeps = stencil_keeps(g->p, g->c);

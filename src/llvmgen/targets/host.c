@@ -327,8 +327,8 @@ static void host_proxy_fence(kb *k) { runtime(k, "simt_proxy_fence", 0, NULL); }
 static void host_copy(kb *k, const struct kb_copy *c, int bytes)
 {
     LLVMValueRef exists = c->exists ? LLVMBuildZExt(kb_builder(k), c->exists, type_i32(k), "") : i32(k, 1);
-    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), i32(k, (uint32_t)bytes),
-                            exists,                text(k, c->to_name),     text(k, c->from_name) };
+    LLVMValueRef args[] = { as_space(k, c->to, 0), as_space(k, c->from, 0), i32(k, (uint32_t)bytes), exists,
+                            text(k, c->to_name),   text(k, c->from_name) };
     runtime(k, "simt_copy", 6, args);
 }
 static void host_copy_commit(kb *k) { runtime(k, "simt_copy_commit", 0, NULL); }

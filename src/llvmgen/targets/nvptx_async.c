@@ -116,7 +116,8 @@ void nv_copy(kb *k, const struct kb_copy *c, int bytes)
              c->exists ? ", $2" : "");
     if (c->exists) { /* bytes that are read; the others are zeros */
         LLVMTypeRef i32 = kb_llvm_ty(k, TY_I32);
-        args[2] = LLVMBuildSelect(kb_builder(k), c->exists, LLVMConstInt(i32, (unsigned)bytes, false), LLVMConstNull(i32), "");
+        args[2] = LLVMBuildSelect(kb_builder(k), c->exists, LLVMConstInt(i32, (unsigned)bytes, false),
+                                  LLVMConstNull(i32), "");
     }
     statement(k, text, c->exists ? 3 : 2, args);
 }

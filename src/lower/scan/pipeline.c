@@ -8,6 +8,7 @@
  * what is left over, else the length must be a multiple.
  */
 #include "lower/lower_impl.h"
+#include "lower/work.h"
 #include "scan.h"
 
 enum {
@@ -76,11 +77,13 @@ static int stage_bytes(const struct problem *p, int tile)
     return l.bytes + (scan_marked(p) ? 4 * scan_mark_words(tile) : 0);
 }
 
-/* Halves are taken out of their registers while they are combined: a register each.  So are bytes, but for those that are
- * summed by words. */
+/* Halves are taken out of their registers while they are combined: a register each.  So are bytes that are kept one by one;
+ * of those that are compared, half are still in words.  Bytes that are summed stay in words. */
 static int bytes_held(const struct problem *p, int stride)
 {
-    return stride == 2 || (stride == 1 && scan_summed_bytes(p) < 0) ? 4 : stride;
+    if (stride > 2 || (stride == 1 && scan_summed_bytes(p) >= 0))
+        return stride;
+    return stride == 1 && !scan_ring_keeps(p) ? 2 : 4;
 }
 
 /* Bytes of registers that a position takes: its inputs, in whose place its results come; states come and go one after
@@ -385,10 +388,20 @@ static bool add_looked(struct planner *pl, const struct strategy *row, struct fo
     return true;
 }
 
+/* Do operators take so long that a few warps cannot combine for all?  H200, logsumexp of 2^25 f64: 836 us, by look-back
+ * 429; with 8 warps that combine 556. */
+static bool laborious(const struct planner *pl)
+{
+    enum { SLOTS = 48 };
+    return work_of(pl->plan->problem, NULL, pl->plan->device.sm).slots > SLOTS;
+}
+
 void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool pinned = plan_pinned(pl);
+    if (!pinned && laborious(pl) && !scan_keeps(p) && !scan_marked(p) && !scan_ring_keeps(p))
+        return;
     const int last = sizeof sizes / sizeof *sizes - 1;
     const bool sizes_matter = scan_marked(p) || scan_ring_keeps(p);
     /* scan.resident takes small rows, and small arrays of which some elements are kept */

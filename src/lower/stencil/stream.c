@@ -111,8 +111,8 @@ static bool shrink(struct plan_case *c, struct shape *s)
 }
 
 /* Smaller tiles where rings would not fit. */
-static void stream_case(struct planner *pl, const struct strategy *row, const char *name, struct formula guard,
-                        struct shape s)
+static struct plan_case *stream_case(struct planner *pl, const struct strategy *row, const char *name,
+                                     struct formula guard, struct shape s)
 {
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
@@ -131,6 +131,7 @@ static void stream_case(struct planner *pl, const struct strategy *row, const ch
         s.points_y--;
         stencil_set_shape(c, s);
     }
+    return c;
 }
 
 /* ---- where it pays ----------------------------------------------------------------------------------------------- */
@@ -159,6 +160,29 @@ static struct formula enough(const struct problem *p)
     return f_and(f_le(POINTS, access_count(p)), f_and(f_le(PLACES, stencil_extent(p, 0)), rows));
 }
 
+/* Do points read planes that lie three or more away? */
+static bool far(const struct problem *p)
+{
+    enum { PLANES = 6 };
+    const struct reach r = stencil_space_reach(p);
+    return r.hi[0] - r.lo[0] >= PLANES;
+}
+
+/* Do the tiles of a plane fill it but for an eighth?  Points far along the first axis stay with tiles all the same, since
+ * windows read as many planes again.  H200, picoseconds a point, in parentheses windows: 9 points at 191 x 767 x 192 4.3
+ * (2.6), 13 points at 398 x 397 x 398 3.4 (3.2), 27 points at 400 x 400 x 192 3.6 (3.2), 7 points at 399 x 398 x 398 3.0
+ * (2.4), at 767 x 189 x 190 2.9 (3.6); but stars of radius 3 at 397 x 768 x 191 4.3 (6.7), of radius 4 at 767 x 398 x 767
+ * 3.6 (5.4). */
+static struct formula filled(const struct problem *p, struct shape s)
+{
+    const int64_t rows = (int64_t)s.block_y * s.points_y;
+    if (far(p))
+        return (struct formula){ 0 };
+    const struct formula y = stencil_extent(p, 1), x = stencil_extent(p, 2);
+    const struct formula area = f_mul(f_mul(f_cdiv(x, s.block_x), s.block_x), f_mul(f_cdiv(y, rows), rows));
+    return f_le(f_mul(7, area), f_mul(8, f_mul(x, y)));
+}
+
 static struct shape shape_of(struct planner *pl, const char *what)
 {
     return stencil_tuned(&pl->s->arena, pl->plan->problem, &pl->plan->device, "stencil.stream", what, "");
@@ -176,23 +200,36 @@ static void vectors_case(struct planner *pl, const struct strategy *row, struct 
         stream_case(pl, row, "vectors", f_and(guard, aligned), s);
 }
 
+/* As many blocks per multiprocessor as rings fit, up to four: these tiles are small. */
+static void several_blocks(struct planner *pl, struct plan_case *c)
+{
+    enum { BLOCKS = 4 };
+    const int64_t fit = pl->plan->device.shared_per_block / ring_bytes(pl->plan->problem, c);
+    plan_set(c, TN_MIN_BLOCKS, fit < BLOCKS ? (int)fit : BLOCKS, "rings of small tiles, in shared memory");
+}
+
 /* Many reads: of narrow values, which windows hold more of but for a crowd; of others where there is an array beside them,
- * for which windows are better where rows begin at boundaries.  True: these are the cases. */
+ * for which windows are better where rows begin at boundaries, and where few points lie far away.  True: these are the
+ * cases. */
 static bool many_cases(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const int reads = stencil_reads(p);
     struct formula guard = enough(p);
-    /* ptxas spills bytes of 125 points where a thread has 128 registers */
-    struct shape shape = shape_of(pl, plain(p, 1, false) && reads > 2 * CROWD ? "planes_beside" : "planes_crowd");
-    if (!stencil_narrow(p) || reads <= CROWD || !(plain(p, 1, false) || plain(p, 2, false))) {
-        const struct formula aligned = stencil_rows_aligned(p, stencil_vector(p));
-        shape = shape_of(pl, "planes_beside");
-        if (reads <= READS || plain(p, 4, false) || !plain(p, 4, true) || !aligned.n)
-            return false;
-        guard = f_and(guard, f_not(&aligned));
+    if (stencil_narrow(p) && reads > CROWD && (plain(p, 1, false) || plain(p, 2, false))) {
+        /* ptxas spills bytes of 125 points where a thread has 128 registers */
+        const bool bytes = plain(p, 1, false) && reads > 2 * CROWD;
+        stream_case(pl, row, "planes", guard, shape_of(pl, bytes ? "planes_bytes" : "planes_crowd"));
+        return true;
     }
-    stream_case(pl, row, "planes", guard, shape);
+    const struct formula aligned = stencil_rows_aligned(p, stencil_vector(p));
+    const bool away = far(p);
+    if (reads <= (away ? CROWD : READS) || plain(p, 4, false) || !plain(p, 4, true) || !aligned.n)
+        return false;
+    guard = f_and(guard, f_not(&aligned));
+    struct plan_case *c = stream_case(pl, row, "planes", guard, shape_of(pl, away ? "planes_bytes" : "planes_beside"));
+    if (!away)
+        several_blocks(pl, c);
     return true;
 }
 
@@ -229,9 +266,9 @@ static void chosen_cases(struct planner *pl, const struct strategy *row)
     const struct formula over = f_mod(f_sub(stencil_extent(p, 2), 1), wide.block_x);
     const bool fits = (last - 1) % wide.block_x >= narrow.block_x;
     if (!known || fits)
-        stream_case(pl, row, "planes", f_and(guard, f_le(narrow.block_x, over)), wide);
+        stream_case(pl, row, "planes", f_and(f_and(guard, f_le(narrow.block_x, over)), filled(p, wide)), wide);
     if (!known || !fits)
-        stream_case(pl, row, "planes_narrow", guard, narrow);
+        stream_case(pl, row, "planes_narrow", f_and(guard, filled(p, narrow)), narrow);
 }
 
 void stencil_stream_plan(struct planner *pl, const struct strategy *row)

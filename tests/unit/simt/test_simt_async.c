@@ -125,7 +125,8 @@ static void copies(void *const *args)
     const uint32_t tid = simt_tid(), b = simt_block();
     int32_t *stage = simt_shared(), *out = ARG(int32_t *, ARG_OUT) + b * TILE;
     for (uint32_t t = 0; t < 2; t++) {
-        simt_copy(stage + t * TILE + 4 * tid, ARG(int32_t *, ARG_X) + (b * 2 + t) * TILE + 4 * tid, 16, true, "stage", "x");
+        simt_copy(stage + t * TILE + 4 * tid, ARG(int32_t *, ARG_X) + (b * 2 + t) * TILE + 4 * tid, 16, true, "stage",
+                  "x");
         simt_copy_commit();
     }
     if (f != NO_FULL_WAIT)
