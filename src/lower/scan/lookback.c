@@ -104,11 +104,13 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
     const bool rows = scan_has_rows(p), pinned = plan_pinned(pl);
     const int across = plan_setting(pl, TN_ACROSS, -1), from = pl->plan->ncases;
     const char *variant = p->offsets >= 0 ? "offsets" : p->flags >= 0 ? "flags" : rows ? "across" : "";
+    const bool laborious = !*variant && scan_laborious(pl);
     const char *name = rows ? "flat" : *variant ? variant : "large";
     if (rows && pinned && across != 1) {
         add_turns(pl, row);
     } else if (!rows || (across != 0 && may_cut(p))) {
-        scan_add_cases(pl, row, variant, name, rows && !pinned ? few_rows(p) : (struct formula){ 0 }, true);
+        scan_add_cases(pl, row, laborious ? "laborious" : variant, name,
+                       rows && !pinned ? few_rows(p) : (struct formula){ 0 }, true);
         for (int i = from; i < pl->plan->ncases; i++)
             plan_set(&pl->plan->cases[i], TN_ACROSS, rows, NULL);
     }

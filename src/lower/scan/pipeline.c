@@ -8,7 +8,6 @@
  * what is left over, else the length must be a multiple.
  */
 #include "lower/lower_impl.h"
-#include "lower/work.h"
 #include "scan.h"
 
 enum {
@@ -388,19 +387,11 @@ static bool add_looked(struct planner *pl, const struct strategy *row, struct fo
     return true;
 }
 
-/* Do operators take so long that a few warps cannot combine for all?  H200, logsumexp of 2^25 f64: 836 us, by look-back
- * 429; with 8 warps that combine 556. */
-static bool laborious(const struct planner *pl)
-{
-    enum { SLOTS = 48 };
-    return work_of(pl->plan->problem, NULL, pl->plan->device.sm).slots > SLOTS;
-}
-
 void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool pinned = plan_pinned(pl);
-    if (!pinned && laborious(pl) && !scan_keeps(p) && !scan_marked(p) && !scan_ring_keeps(p))
+    if (!pinned && scan_laborious(pl) && !scan_keeps(p) && !scan_marked(p) && !scan_ring_keeps(p))
         return;
     const int last = sizeof sizes / sizeof *sizes - 1;
     const bool sizes_matter = scan_marked(p) || scan_ring_keeps(p);

@@ -11,6 +11,7 @@
  * that are multiples of a vector.  The other has single elements in the same arrangement, and so the same results.
  */
 #include "lower/lower_impl.h"
+#include "lower/work.h"
 #include "scan.h"
 
 enum { STAGE_MAX = 40 * 1024, SHARED_MAX = 68 * 1024, RESERVED = 2 * 1024, BLOCK_LIMIT = 1 << 12, VAST = 28 };
@@ -245,14 +246,16 @@ static void choose_items(const struct problem *p, struct plan_case *c, const str
 }
 
 /* Enough blocks to hide the latency of loads: 1024 threads per multiprocessor with 64 registers each, or half of them
- * with twice as many where states are large (sooner before sm_90), neighbours are read, or small elements
+ * with twice as many where states are large (sooner before sm_90), operators long, neighbours are read, or small elements
  * are taken apart in reverse. */
-static int choose_blocks(const struct problem *p, const struct plan_case *c, int sm)
+static int choose_blocks(const struct planner *pl, const struct plan_case *c)
 {
+    const struct problem *p = pl->plan->problem;
+    const int sm = pl->plan->device.sm;
     if (scan_items_in_words(p) >= VAST)
         return 1;
-    const bool heavy =
-        scan_items_in_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) || reads_neighbours(p);
+    const bool heavy = scan_items_in_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) ||
+                       reads_neighbours(p) || scan_laborious(pl);
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
     return blocks > 0 ? blocks : 1;
 }
@@ -268,10 +271,9 @@ static void one_by_one(struct plan_case *c)
 static void choose(struct planner *pl, struct plan_case *c, bool staged)
 {
     const struct problem *p = pl->plan->problem;
-    const int sm = pl->plan->device.sm;
     plan_set_pdl(pl, c);
     if (staged)
-        plan_set(c, TN_MIN_BLOCKS, choose_blocks(p, c, sm),
+        plan_set(c, TN_MIN_BLOCKS, choose_blocks(pl, c),
                  "1024 threads per multiprocessor, half of them for heavy elements");
     plan_set(c, TN_SMEM_TRANSPOSE, staged && widest(p) > 0, "for arrays of scalars along the last dimensions");
     plan_set(c, TN_STRIPED,
@@ -334,6 +336,12 @@ void scan_add_cases(struct planner *pl, const struct strategy *row, const char *
     const bool heavy = scan_degree(u) >= 32 || (words > 2 && scan_degree(u) * words >= 40);
     if (u->tunable[TN_STRIPED] && heavy)
         plan_set(u, TN_MIN_BLOCKS, 1, NULL); /* registers: addresses of single elements */
+}
+
+bool scan_laborious(const struct planner *pl)
+{
+    enum { SLOTS = 48 };
+    return work_of(pl->plan->problem, NULL, pl->plan->device.sm).slots > SLOTS;
 }
 
 bool scan_spreads(struct planner *pl)

@@ -120,6 +120,9 @@ struct formula scan_few_rows(const struct problem *p);
 /* Kernel and launch of a case whose one block takes a whole array. */
 bool scan_whole_build(struct planner *pl, struct plan_case *c);
 /* Does a strategy that spreads long scans over the device take what is left? */
+/* Do operators take so long that a few warps cannot combine for all?  H200, logsumexp of 2^25 f64: scan.pipeline 836 us,
+ * 556 with 8 warps that combine; look-back 429. */
+bool scan_laborious(const struct planner *pl);
 bool scan_spreads(struct planner *pl);
 /* A case with the tunables of a variant. */
 struct plan_case *scan_add_variant(struct planner *pl, const struct strategy *row, const char *variant,

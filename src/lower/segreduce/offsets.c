@@ -53,9 +53,9 @@ static struct plan_case *staged_case(struct planner *pl, const struct strategy *
     plan_set(c, TN_COPY_STAGES, SHARE_STAGES, "one tile arrives while one is reduced");
     plan_set_pdl(pl, c);
     if (gathers(p)) {
-        static const char *measured =
-            "H200 sparse matrix of 2^22 rows of 16, columns in a band/at random: 182/511 us; 28 blocks 185/516, 4 items "
-            "181/521, 128 threads, 2 items, 2 stages 230/667, cuSPARSE 208/517";
+        static const char *measured = "H200 sparse matrix of 2^22 rows of 16, columns in a band/at random: 182/511 us; "
+                                      "28 blocks 185/516, 4 items "
+                                      "181/521, 128 threads, 2 items, 2 stages 230/667, cuSPARSE 208/517";
         plan_set(c, TN_THREADS, 256, measured);
         plan_set(c, TN_ITEMS, 3, measured);
         plan_set(c, TN_BLOCKS_PER_SM, 6, measured);
