@@ -51,7 +51,7 @@ struct place {
 
 #define PRODUCTS                                                                                                       \
     "segreduce.pairs", "segreduce.pairs@threads=256", "segreduce.pairs@lanes=32", "segreduce.pairs@items=2",           \
-        "segreduce.pairs@segments=1"
+        "segreduce.pairs@segments=1", "segreduce.pairs@vector=1"
 
 #define BIN "let: {c: 'x * y', bin: 'if c < at(edge, 1) then (if c < at(edge, 0) then 0 else 1) else 2'}\n"
 

@@ -4,11 +4,16 @@
 
 enum { AT_ONCE = 8, VECTOR = 4 };
 
-struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent)
+struct pair_side pair_side_by(int each, int vector, int teams, kb_val rank, kb_val extent)
 {
     return (struct pair_side){
-        .each = each, .vector = each < VECTOR ? each : VECTOR, .teams = teams, .rank = rank, .extent = extent
+        .each = each, .vector = each < vector ? each : vector, .teams = teams, .rank = rank, .extent = extent
     };
+}
+
+struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent)
+{
+    return pair_side_by(each, VECTOR, teams, rank, extent);
 }
 
 int pair_rows(const struct pair_side *s) { return s->each * s->teams; }
@@ -117,6 +122,50 @@ bool pair_tiles_read(const struct pair_tiles *s, const struct expr *e, const int
     return false;
 }
 
+/* ---- without tiles ----------------------------------------------------------------------------------------------- */
+
+static kb_ptr table_at(struct pair_tiles *s, const struct pair_tile *t, kb_ptr from, kb_val element)
+{
+    const struct prog_array *a = &s->g->p->input[t->what->input].array;
+    return kb_advance(s->g->k, from, *a->field[0].name ? kb_mul(s->g->k, element, a->stride) : element);
+}
+
+static void tables_term(kb *k, struct emit_tiles *hooks, kb_val i)
+{
+    struct pair_tiles *s = (struct pair_tiles *)hooks;
+    for (int o = 0; o < s->pairs.noperands; o++) {
+        struct pair_tile *t = &s->tile[o];
+        const struct pair_side *side = &s->side[t->what->axis];
+        const struct prog_array *a = &s->g->p->input[t->what->input].array;
+        const kb_val at = t->what->terms_last ? i : kb_mul(k, i, side->extent);
+        for (int j = 0; j < side->each; j++)
+            t->value[j] = gen_load_field(s->g, a, t->row[j], at, t->what->field);
+    }
+}
+
+void pair_tables_open(struct pair_tiles *s, kb_val index[2][PAIRS_MAX])
+{
+    kb *k = s->g->k;
+    const kb_val terms = gen_extent(s->g, &s->pairs.terms);
+    for (int o = 0; o < s->pairs.noperands; o++) {
+        struct pair_tile *t = &s->tile[o];
+        for (int j = 0; j < s->side[t->what->axis].each; j++) {
+            const kb_val row = index[t->what->axis][j];
+            t->row[j] =
+                table_at(s, t, gen_input(s->g, t->what->input), t->what->terms_last ? kb_mul(k, row, terms) : row);
+        }
+    }
+}
+
+void pair_tables_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side)
+{
+    const char *why;
+    *s = (struct pair_tiles){ .hooks = { .term = tables_term }, .g = g, .side = { side[0], side[1] } };
+    pairs_of(g->p, &s->pairs, &why);
+    for (int o = 0; o < s->pairs.noperands; o++)
+        s->tile[o].what = &s->pairs.operand[o];
+}
+
 void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side)
 {
     const char *why;
@@ -126,6 +175,8 @@ void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side
         const struct pairs_operand *what = &s->pairs.operand[o];
         const enum ty ty = g->p->input[what->input].array.field[what->field].type;
         const int pitch = pairs_pitch(g->p, what, pair_rows(&side[what->axis]));
-        s->tile[o] = (struct pair_tile){ what, kb_shared_v(g->k, ty, PAIRS_TERMS * pitch, "tile"), pitch, { { 0 } } };
+        s->tile[o] = (struct pair_tile){ .what = what,
+                                         .memory = kb_shared_v(g->k, ty, PAIRS_TERMS * pitch, "tile"),
+                                         .pitch = pitch };
     }
 }
