@@ -209,11 +209,11 @@ static const struct place places[] = {
 
 static void random_sizes(const char *names, int64_t *size)
 {
-    static const int points[] = { 1, 2, 3, 5, 17, 33, 70, 130 }, terms[] = { 0, 1, 3, 4, 7, 12 };
+    static const int points[] = { 1, 2, 3, 5, 17, 33, 70, 130 }, terms[] = { 0, 1, 3, 4, 7, 12, 16, 35 };
     const int n = (int)strlen(names);
     for (int i = 0; i < n; i++)
         size[i] = names[i] >= '0' && names[i] <= '9'      ? names[i] - '0'
-                  : strchr("fg", names[i])                ? terms[below(6)]
+                  : strchr("fg", names[i])                ? terms[below(8)]
                   : n == 2 && names[1] == 'f' && below(2) ? 3000
                                                           : points[below(8)];
 }
