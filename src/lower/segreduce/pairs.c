@@ -39,7 +39,7 @@ static const struct shape {
     int per_sm, length;
 } shapes[] = { { "pairs", "", 64, 24 }, { "pairs_wide", "wide", 8, 512 } };
 
-enum { TERMS_MIN = 4 };
+enum { TERMS_MIN = 4, DIRECT_WORDS = 64 };
 
 static int64_t shared_bytes(const struct problem *p, const struct plan_case *c)
 {
@@ -48,9 +48,12 @@ static int64_t shared_bytes(const struct problem *p, const struct plan_case *c)
     return pairs_shared(p, rows);
 }
 
-/* Registers hold all sums of a thread. */
+/* Registers hold all sums of a thread.  Without tiles they hold addresses of its rows and columns, too. */
 static void fit_registers(const struct pairs *pairs, struct plan_case *c)
 {
+    while (pairs->product && c->tunable[TN_VECTOR] == 1 && c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
+           pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > DIRECT_WORDS)
+        plan_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, "registers for all sums and addresses of a thread");
     while (pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_WORDS && c->tunable[TN_ITEMS] > 1 &&
            !c->overridden[TN_ITEMS])
         plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "registers for all sums of a thread");
