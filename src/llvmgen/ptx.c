@@ -264,6 +264,7 @@ static void finish(void *user)
     if (kb_sums_tight(cg->k))
         run_passes(cg, ROWS);
     nvptx_keep_exact(cg->mod);
+    nvptx_use_ranges(cg->mod);
     verify(cg, "after the passes");
 }
 

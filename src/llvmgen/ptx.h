@@ -39,6 +39,9 @@ int codegen_machines(void);
 void nvptx_keep_exact(LLVMModuleRef module);
 char *ptx_keep_exact(const char *text, size_t length, size_t *out_length);
 
+/* nvptx_ranges.c: instructions for which the range of an operand allows a shorter form get it. */
+void nvptx_use_ranges(LLVMModuleRef module);
+
 /* ptx_layout.c: the same statements in fewer bytes, in place; how many.  The text ends with a newline. */
 size_t ptx_lay_out(char *text, size_t length);
 

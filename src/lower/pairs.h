@@ -13,6 +13,7 @@ enum {
     PAIRS_SHARED_MAX = 48 * 1024, /* bytes of tiles that a plan chooses by itself, on every device */
     PAIRS_OPERANDS_MAX = 8,
     PAIRS_TERMS = 16, /* of a tile in shared memory */
+    PAIRS_VECTOR = 4, /* columns of a product side by side, whose terms are in tiles */
     PAIRS_MAX = 32,   /* of a thread, … */
     PAIRS_WORDS = 96  /* … and registers for their sums */
 };

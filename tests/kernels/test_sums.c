@@ -51,7 +51,7 @@ struct place {
 
 #define PRODUCTS                                                                                                       \
     "segreduce.pairs", "segreduce.pairs@threads=256", "segreduce.pairs@lanes=32", "segreduce.pairs@items=2",           \
-        "segreduce.pairs@segments=1"
+        "segreduce.pairs@segments=1", "segreduce.pairs@vector=1"
 
 #define BIN "let: {c: 'x * y', bin: 'if c < at(edge, 1) then (if c < at(edge, 0) then 0 else 1) else 2'}\n"
 
@@ -161,7 +161,19 @@ static const struct place places[] = {
       "map: {x: p + q, y: p - q}\noperator: {state: {x: i32, y: i32}, combine: {x: a.x * b.x, y: b.x * a.y + b.y}}\n"
       "init: {x: 1, y: 0}\noutputs: {r: {type: 'i32[m, n]', value: r.y}}\n",
       { PRODUCTS } },
-    /* pairs: what belongs to one partner is computed ahead; states settle; threads walk down columns to count */
+    /* pairs: what belongs to one partner is computed ahead, and what belongs to the other one is read once for several; an
+     * operator without identity */
+    { "nm",
+      "kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[m]', w: 'i32[m]'}\nspace: [n, m]\nover: m\n"
+      "reductions: {a: {map: 'f32(w) * rsqrt((x - y) * (x - y) + 0.01)', operator: add}, b: {map: 'i32(x * 3) ^ w', "
+      "operator: max}}\noutputs: {a: {type: 'f32[n]', value: a + x}, b: {type: 'i32[n]', value: b}}\n",
+      { SEGREDUCE, "segreduce.subwarp@segments=2", "segreduce.subwarp@segments=4", "segreduce.subwarp@items=1" } },
+    { "nm",
+      "kind: reduce\ninputs: {x: 'i32[n]', y: 'i32[m]'}\nspace: [n, m]\nover: m\n"
+      "map: {p: x + y, q: x - y}\noperator: {state: {p: i32, q: i32}, combine: {p: a.p * b.p, q: b.p * a.q + b.q}}\n"
+      "outputs: {r: {type: 'i32[n]', value: r.q}}\n",
+      { SEGREDUCE, "segreduce.subwarp@segments=4" } },
+    /* columns: states settle; threads walk down columns to count */
     { "jn", PARTNERS ATTRACTED, { COLUMNS } },
     { "jn", PARTNERS "boundary: {x: {constant: 7}}\n" ATTRACTED, { COLUMNS } },
     { "ijn",
@@ -197,11 +209,11 @@ static const struct place places[] = {
 
 static void random_sizes(const char *names, int64_t *size)
 {
-    static const int points[] = { 1, 2, 3, 5, 17, 33, 70, 130 }, terms[] = { 0, 1, 3, 4, 7, 12 };
+    static const int points[] = { 1, 2, 3, 5, 17, 33, 70, 130 }, terms[] = { 0, 1, 3, 4, 7, 12, 16, 35 };
     const int n = (int)strlen(names);
     for (int i = 0; i < n; i++)
         size[i] = names[i] >= '0' && names[i] <= '9'      ? names[i] - '0'
-                  : strchr("fg", names[i])                ? terms[below(6)]
+                  : strchr("fg", names[i])                ? terms[below(8)]
                   : n == 2 && names[1] == 'f' && below(2) ? 3000
                                                           : points[below(8)];
 }
@@ -241,7 +253,7 @@ static void check(const struct place *at, const char *strategy, int rounds)
         }                                                                                                              \
     }
 
-enum { COUNT = sizeof places / sizeof *places, PAIRS = COUNT - 9, PRODUCTS_FROM = PAIRS - 4 };
+enum { COUNT = sizeof places / sizeof *places, PAIRS = COUNT - 11, PRODUCTS_FROM = PAIRS - 4 };
 PLACES(reduce, 0, 8, 3)
 PLACES(scan, 8, 11, 3)
 PLACES(stencil, 11, PRODUCTS_FROM, 3)

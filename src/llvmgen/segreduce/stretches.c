@@ -199,6 +199,23 @@ static void pieces_load(const struct run *r, struct round *in, kb_val own)
     }
 }
 
+/* Where the round begins that has `left` vectors.  After its last vector a stretch has too few positions for inputs that
+ * are read by their indices; where all are, distances within segments of one size are the same for all of them. */
+static void round_base(const struct run *r, struct round *in, kb_val done, kb_val left)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    if (in->masked && !access_any_direct(g->p)) {
+        const kb_val further = kb_select(k, kb_gt(k, left, 0), done, kb_imm(k, TY_I64, 0));
+        in->base = in->named = kb_add(k, r->first, kb_mul(k, further, r->vector));
+        return;
+    }
+    in->base = kb_add(k, r->first, kb_mul(k, done, r->vector));
+    if (in->masked)
+        in->base = kb_min(k, in->base, kb_sub(k, gen_value(g, VAL_VECTOR_END), r->vector));
+    in->named = in->masked ? kb_select(k, kb_gt(k, left, 0), in->base, r->stretch->first) : in->base;
+}
+
 /* Vectors `done`, done + 1, … of the stretch; masked: lanes after the last one load that once more, and those of a
  * stretch that has none left, any vector. */
 static void round_load(const struct run *r, struct round *in, kb_val done, bool masked)
@@ -208,11 +225,7 @@ static void round_load(const struct run *r, struct round *in, kb_val done, bool 
     const kb_val own = r->ordered ? kb_mul(k, r->team->rank, r->items) : r->team->rank;
     const kb_val left = vectors_left(r, done);
     in->masked = masked;
-    in->base = kb_add(k, r->first, kb_mul(k, done, r->vector));
-    if (masked)
-        in->base = kb_min(k, in->base, kb_sub(k, gen_value(g, VAL_VECTOR_END), r->vector));
-    /* After its last vector a stretch has too few positions for inputs that are read by their indices. */
-    in->named = masked ? kb_select(k, kb_gt(k, left, 0), in->base, r->stretch->first) : in->base;
+    round_base(r, in, done, left);
     for (int i = 0; i < r->items; i++) {
         const int further = r->ordered ? i : i * r->team->lanes;
         const kb_val number = kb_add(k, own, further);

@@ -12,6 +12,7 @@ static void warp_segments(struct gen *g, const struct team *team, int n, kb_val 
     kb *k = g->k;
     const int teams = KB_WARP / team->lanes;
     const kb_val segments = gen_value(g, VAL_SEGMENTS);
+    const bool general = !access_any_direct(g->p); /* nothing is read at positions themselves */
     struct segment seg[SEG_AT_ONCE_MAX];
     struct stretch stretch[SEG_AT_ONCE_MAX];
     kb_val exists[SEG_AT_ONCE_MAX];
@@ -21,8 +22,14 @@ static void warp_segments(struct gen *g, const struct team *team, int n, kb_val 
         exists[u] = kb_lt(k, number, segments);
         segment_at(g, &seg[u], kb_min(k, number, kb_sub(k, segments, 1)));
         segment_enter(g, &seg[u]);
+        if (general)
+            segment_ahead(g, &seg[u]);
         stretch[u] = (struct stretch){ .seg = &seg[u], .first = seg[u].first, .total = partial_new(g, "total") };
-        stretch[u].last = kb_select(k, exists[u], seg[u].last, seg[u].first);
+        /* Where nothing is read or written at positions the last segment may be reduced again: lengths that are the
+         * same need one mask for all segments. */
+        stretch[u].last = general && !problem_writes(g->p, AT_POINT)
+                              ? seg[u].last
+                              : kb_select(k, exists[u], seg[u].last, seg[u].first);
     }
     stretches_reduce(g, team, n, stretch, gen_value(g, VAL_LENGTH));
     for (int u = 0; u < n; u++) {

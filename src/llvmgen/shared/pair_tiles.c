@@ -4,11 +4,16 @@
 
 enum { AT_ONCE = 8, VECTOR = 4 };
 
-struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent)
+struct pair_side pair_side_by(int each, int vector, int teams, kb_val rank, kb_val extent)
 {
     return (struct pair_side){
-        .each = each, .vector = each < VECTOR ? each : VECTOR, .teams = teams, .rank = rank, .extent = extent
+        .each = each, .vector = each < vector ? each : vector, .teams = teams, .rank = rank, .extent = extent
     };
+}
+
+struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent)
+{
+    return pair_side_by(each, VECTOR, teams, rank, extent);
 }
 
 int pair_rows(const struct pair_side *s) { return s->each * s->teams; }
@@ -65,7 +70,14 @@ static struct loaded load_one(struct pair_tiles *s, const struct pair_tile *t, c
                             gen_load_field(s->g, a, gen_input(s->g, t->what->input), element, t->what->field) };
 }
 
-static void tile_load(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms)
+static kb_ptr table_at(struct pair_tiles *s, const struct pair_tile *t, kb_ptr from, kb_val element)
+{
+    const struct prog_array *a = &s->g->p->input[t->what->input].array;
+    return kb_advance(s->g->k, from, *a->field[0].name ? kb_mul(s->g->k, element, a->stride) : element);
+}
+
+/* At most AT_ONCE loads of a thread, of those that it has in all; the last ones may be beside the tile. */
+static void tile_load_any(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms)
 {
     kb *k = s->g->k;
     const int threads = kb_threads(k), all = pair_rows(&s->side[t->what->axis]) * PAIRS_TERMS;
@@ -80,6 +92,57 @@ static void tile_load(struct pair_tiles *s, const struct pair_tile *t, const str
                 kb_store(k, t->memory, x[u].at, x[u].x);
             }
     }
+}
+
+/* Has every thread as many elements of a tile of all PAIRS_TERMS terms, which are side by side in the table?  How many at
+ * a time; 0: no. */
+static int loads_in_step(const struct pair_tiles *s, const struct pair_tile *t)
+{
+    const int threads = kb_threads(s->g->k), all = pair_rows(&s->side[t->what->axis]) * PAIRS_TERMS;
+    int at_once = AT_ONCE;
+    if (!t->what->terms_last || all % threads)
+        return 0;
+    while (all / threads % at_once)
+        at_once--;
+    return at_once;
+}
+
+/* A thread has one term of rows at a known distance from each other: little is computed for each of its loads. */
+static void tile_load_whole(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms, int at_once)
+{
+    kb *k = s->g->k;
+    const struct pair_side *side = &s->side[t->what->axis];
+    const struct prog_array *a = &s->g->p->input[t->what->input].array;
+    const int rows = pair_rows(side), step = kb_threads(k) / PAIRS_TERMS;
+    const kb_val length = kb_add(k, terms->last, 1), term = kb_rem(k, kb_tid(k), PAIRS_TERMS);
+    const kb_val most = kb_cast(k, kb_min(k, kb_sub(k, kb_sub(k, side->extent, 1), side->first), rows - 1), TY_I32);
+    const kb_val along = kb_add(k, terms->first, kb_cast(k, term, TY_I64));
+    const kb_ptr from =
+        table_at(s, t, gen_input(s->g, t->what->input), kb_add(k, kb_mul(k, side->first, length), along));
+    const kb_ptr to = kb_advance(k, t->memory, kb_mul(k, term, t->pitch));
+    kb_for(k, base, kb_div(k, kb_tid(k), PAIRS_TERMS), kb_imm(k, TY_I32, rows), at_once * step) {
+        kb_val x[AT_ONCE];
+        for (int u = 0; u < at_once; u++) {
+            const kb_val row = kb_min(k, kb_add(k, base, u * step), most);
+            x[u] = gen_load_field(s->g, a, from, kb_mul(k, kb_cast(k, row, TY_I64), length), t->what->field);
+        }
+        for (int u = 0; u < at_once; u++)
+            kb_store(k, to, kb_add(k, base, u * step), x[u]);
+    }
+}
+
+static void tile_load(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms)
+{
+    kb *k = s->g->k;
+    const int at_once = loads_in_step(s, t);
+    if (!at_once) {
+        tile_load_any(s, t, terms);
+        return;
+    }
+    kb_if(k, kb_eq(k, terms->most, PAIRS_TERMS - 1)) {
+        tile_load_whole(s, t, terms, at_once);
+    }
+    kb_else { tile_load_any(s, t, terms); }
 }
 
 /* The whole block arrives. */
@@ -117,6 +180,44 @@ bool pair_tiles_read(const struct pair_tiles *s, const struct expr *e, const int
     return false;
 }
 
+/* ---- without tiles ----------------------------------------------------------------------------------------------- */
+
+static void tables_term(kb *k, struct emit_tiles *hooks, kb_val i)
+{
+    struct pair_tiles *s = (struct pair_tiles *)hooks;
+    for (int o = 0; o < s->pairs.noperands; o++) {
+        struct pair_tile *t = &s->tile[o];
+        const struct pair_side *side = &s->side[t->what->axis];
+        const struct prog_array *a = &s->g->p->input[t->what->input].array;
+        const kb_val at = t->what->terms_last ? i : kb_mul(k, i, side->extent);
+        for (int j = 0; j < side->each; j++)
+            t->value[j] = gen_load_field(s->g, a, t->row[j], at, t->what->field);
+    }
+}
+
+void pair_tables_open(struct pair_tiles *s, kb_val index[2][PAIRS_MAX])
+{
+    kb *k = s->g->k;
+    const kb_val terms = gen_extent(s->g, &s->pairs.terms);
+    for (int o = 0; o < s->pairs.noperands; o++) {
+        struct pair_tile *t = &s->tile[o];
+        for (int j = 0; j < s->side[t->what->axis].each; j++) {
+            const kb_val row = index[t->what->axis][j];
+            t->row[j] =
+                table_at(s, t, gen_input(s->g, t->what->input), t->what->terms_last ? kb_mul(k, row, terms) : row);
+        }
+    }
+}
+
+void pair_tables_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side)
+{
+    const char *why;
+    *s = (struct pair_tiles){ .hooks = { .term = tables_term }, .g = g, .side = { side[0], side[1] } };
+    pairs_of(g->p, &s->pairs, &why);
+    for (int o = 0; o < s->pairs.noperands; o++)
+        s->tile[o].what = &s->pairs.operand[o];
+}
+
 void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side)
 {
     const char *why;
@@ -126,6 +227,8 @@ void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side
         const struct pairs_operand *what = &s->pairs.operand[o];
         const enum ty ty = g->p->input[what->input].array.field[what->field].type;
         const int pitch = pairs_pitch(g->p, what, pair_rows(&side[what->axis]));
-        s->tile[o] = (struct pair_tile){ what, kb_shared_v(g->k, ty, PAIRS_TERMS * pitch, "tile"), pitch, { { 0 } } };
+        s->tile[o] = (struct pair_tile){ .what = what,
+                                         .memory = kb_shared_v(g->k, ty, PAIRS_TERMS * pitch, "tile"),
+                                         .pitch = pitch };
     }
 }

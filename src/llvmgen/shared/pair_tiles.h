@@ -19,7 +19,8 @@ struct pair_side {
     kb_val first;  /* i64: index of the tile's first row */
     kb_val extent; /* i64, above 0 */
 };
-struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent);
+struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent); /* of four, or `each` */
+struct pair_side pair_side_by(int each, int vector, int teams, kb_val rank, kb_val extent);
 int pair_rows(const struct pair_side *s);
 /* Place in the tile of the thread's row number i, i32, and the index of a place, i64. */
 kb_val pair_place(kb *k, const struct pair_side *s, int i);
@@ -30,6 +31,8 @@ struct pair_tile {
     kb_ptr memory;
     int pitch;
     kb_val value[PAIRS_MAX]; /* of this thread's rows, for the term at hand */
+    kb_ptr
+        row[PAIRS_MAX]; /* of a table that is read directly: where its rows begin, or their places in those of terms */
 };
 
 struct pair_tiles {
@@ -41,6 +44,10 @@ struct pair_tiles {
 };
 /* The whole block arrives where sums are emitted with the hooks. */
 void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side);
+/* The same without tiles: a thread reads its rows from the tables, each time that it takes a term.  index[axis]: i64, of the
+ * rows from here on, all of which exist. */
+void pair_tables_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side);
+void pair_tables_open(struct pair_tiles *s, kb_val index[2][PAIRS_MAX]);
 /* Is e one of the operands, read by the thread's row row[axis] along each axis? */
 bool pair_tiles_read(const struct pair_tiles *s, const struct expr *e, const int *row, kb_val *x);
 

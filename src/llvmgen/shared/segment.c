@@ -159,18 +159,24 @@ void segment_known(struct gen *g, struct segment *s, kb_val number, kb_val first
     open_at(g, s, number, index);
 }
 
+void segment_named(struct gen *g, struct segment *s, kb_val number, const kb_val *index)
+{
+    kb_val own[SPACE_MAX];
+    no_indices(g, own);
+    for (int d = 0; d < g->p->rank; d++)
+        if (!g->p->space[d].reduced)
+            own[d] = index[d];
+    open_at(g, s, number, own);
+}
+
 void segment_of(struct gen *g, struct segment *s, const kb_val *index)
 {
     kb *k = g->k;
-    kb_val own[SPACE_MAX], number = kb_imm(k, TY_I64, 0);
-    no_indices(g, own);
-    for (int d = 0; d < g->p->rank; d++) {
-        if (g->p->space[d].reduced)
-            continue;
-        own[d] = index[d];
-        number = kb_add(k, kb_mul(k, number, axis_extent(g, d)), index[d]);
-    }
-    open_at(g, s, number, own);
+    kb_val number = kb_imm(k, TY_I64, 0);
+    for (int d = 0; d < g->p->rank; d++)
+        if (!g->p->space[d].reduced)
+            number = kb_add(k, kb_mul(k, number, axis_extent(g, d)), index[d]);
+    segment_named(g, s, number, index);
 }
 
 void segment_column(struct gen *g, struct segment *s, kb_val outer, kb_val column)

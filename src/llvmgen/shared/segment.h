@@ -23,6 +23,8 @@ void segment_at(struct gen *g, struct segment *s, kb_val number);
 void segment_known(struct gen *g, struct segment *s, kb_val number, kb_val first);
 /* The one with these indices along the kept axes, of a problem without offsets: nothing is divided. */
 void segment_of(struct gen *g, struct segment *s, const kb_val *index);
+/* The same, whose number is known. */
+void segment_named(struct gen *g, struct segment *s, kb_val number, const kb_val *index);
 /* The segment of a column (see lower/segments.h). */
 void segment_column(struct gen *g, struct segment *s, kb_val outer, kb_val column);
 void segment_enter(struct gen *g, struct segment *s);

@@ -39,7 +39,7 @@ static const struct shape {
     int per_sm, length;
 } shapes[] = { { "pairs", "", 64, 24 }, { "pairs_wide", "wide", 8, 512 } };
 
-enum { TERMS_MIN = 4 };
+enum { TERMS_MIN = 4, DIRECT_WORDS = 64 };
 
 static int64_t shared_bytes(const struct problem *p, const struct plan_case *c)
 {
@@ -48,23 +48,33 @@ static int64_t shared_bytes(const struct problem *p, const struct plan_case *c)
     return pairs_shared(p, rows);
 }
 
-/* Registers hold all sums of a thread. */
+/* Registers hold all sums of a thread.  Without tiles they hold addresses of its rows and columns, too. */
 static void fit_registers(const struct pairs *pairs, struct plan_case *c)
 {
+    while (pairs->product && c->tunable[TN_VECTOR] == 1 && c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
+           pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > DIRECT_WORDS)
+        plan_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, "registers for all sums and addresses of a thread");
     while (pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_WORDS && c->tunable[TN_ITEMS] > 1 &&
            !c->overridden[TN_ITEMS])
         plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "registers for all sums of a thread");
 }
 
 /* Products: rows and columns of results, and results for each multiprocessor, from which on tiles of a shape are worth
- * it.  Few rows, or columns, have tiles that are no wider; few results have small tiles, so that there are enough. */
+ * it.  Few rows, or columns, have tiles that are no wider; few results have small tiles, so that there are enough.
+ * Of few terms results are stored side by side, by tiles that are as wide as rows of results, or cover wider ones. */
+enum { FEW_TERMS = 8, ANY = 0, COVERED = -1, PRODUCT_PINNED = 5 /* of the shapes */ };
 static const struct product_shape {
     const char *name, *variant;
-    int rows, columns, per_sm;
-} product_shapes[] = { { "product", "product", 49, 49, 2048 },
-                       { "product_tall", "product tall", 49, 8, 2048 },
-                       { "product_wide", "product wide", 8, 49, 2048 },
-                       { "product_small", "product small", 8, 8, 1024 } };
+    int rows, columns, rows_most, columns_most, per_sm, terms_most;
+} product_shapes[] = { { "product_few", "product few", 32, 97, ANY, COVERED, 1024, FEW_TERMS },
+                       { "product_few_96", "product few 96", 32, 65, ANY, 96, 1024, FEW_TERMS },
+                       { "product_few_64", "product few 64", 32, 33, ANY, ANY, 1024, FEW_TERMS },
+                       { "product_few_32", "product few 32", 32, 17, ANY, ANY, 1024, FEW_TERMS },
+                       { "product_few_16", "product few 16", 32, 8, ANY, ANY, 1024, FEW_TERMS },
+                       { "product", "product", 49, 49, COVERED, COVERED, 2048, 0 },
+                       { "product_tall", "product tall", 49, 8, COVERED, ANY, 2048, 0 },
+                       { "product_wide", "product wide", 8, 49, ANY, COVERED, 2048, 0 },
+                       { "product_small", "product small", 8, 8, ANY, ANY, 1024, 0 } };
 
 /* A case of a tuned shape; NULL where its tiles need more shared memory than a block may have, unless it is pinned. */
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, const char *variant,
@@ -76,30 +86,52 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     plan_set_pdl(pl, c);
     plan_lighten(p, c);
     fit_registers(pairs, c);
-    if (plan_pinned(pl) || shared_bytes(p, c) <= PAIRS_SHARED_MAX)
+    if (plan_pinned(pl) || (pairs->product && c->tunable[TN_VECTOR] == 1) || shared_bytes(p, c) <= PAIRS_SHARED_MAX)
         return c;
     memset(c, 0, sizeof *c);
     pl->plan->ncases--;
     return NULL;
 }
 
+/* Do tiles of so many rows, or columns, cover them without a quarter of all that they compute being beside them? */
+static struct formula covered(struct formula extent, int64_t tile)
+{
+    return f_ge(f_mul(extent, 4), f_mul(f_cdiv(extent, tile), 3 * tile));
+}
+
+static struct formula product_guard(const struct problem *p, const struct pairs *pairs, const struct product_shape *s,
+                                    const struct plan_case *c)
+{
+    const struct formula rows = access_extent(p, &p->space[pairs->kept[0]].extent),
+                         columns = access_extent(p, &p->space[pairs->kept[1]].extent),
+                         terms = access_extent(p, &pairs->terms);
+    struct formula guard = f_and(f_ge(rows, s->rows), f_ge(columns, s->columns));
+    if (s->rows_most == COVERED)
+        guard = f_and(guard, covered(rows, tile_rows(c, false)));
+    if (s->columns_most == COVERED)
+        guard = f_and(guard, covered(columns, tile_rows(c, true)));
+    else if (s->columns_most != ANY)
+        guard = f_and(guard, f_le(columns, s->columns_most));
+    guard = f_and(guard, s->terms_most ? f_and(f_ge(terms, 1), f_le(terms, s->terms_most)) : f_ge(terms, TERMS_MIN));
+    return f_and(guard, f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm)));
+}
+
 static void plan_products(struct planner *pl, const struct strategy *row, const struct pairs *pairs)
 {
-    const struct problem *p = pl->plan->problem;
     const bool pinned = plan_pinned(pl);
-    const struct formula rows = access_extent(p, &p->space[pairs->kept[0]].extent),
-                         columns = access_extent(p, &p->space[pairs->kept[1]].extent);
+    int64_t lo, hi;
+    segments_length_range(pl, &lo, &hi);
     const int n = pinned ? 1 : (int)(sizeof product_shapes / sizeof *product_shapes);
     for (int i = 0; i < n; i++) {
-        const struct product_shape *s = &product_shapes[i];
+        const struct product_shape *s = &product_shapes[pinned ? PRODUCT_PINNED : i];
+        if (!pinned && s->terms_most && lo > s->terms_most)
+            continue;
         struct plan_case *c = add_case(pl, row, s->name, s->variant, pairs);
         if (pinned)
             return;
         if (!c)
             continue;
-        c->code.guard = f_and(f_and(f_ge(rows, s->rows), f_ge(columns, s->columns)),
-                              f_and(f_ge(access_extent(p, &pairs->terms), TERMS_MIN),
-                                    f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm))));
+        c->code.guard = product_guard(pl->plan->problem, pairs, s, c);
     }
 }
 
@@ -148,13 +180,16 @@ bool segreduce_pairs_build(struct planner *pl, struct plan_case *c)
     const int threads = c->tunable[TN_THREADS], lanes = c->tunable[TN_LANES];
     if (threads % SEG_WARP || !lanes || lanes > SEG_WARP || !segreduce_power_of_two(lanes))
         return plan_contradiction(pl, c, 0, "threads must be a multiple of 32, and lanes a power of two up to 32");
-    if (c->tunable[TN_VECTOR] != 1 || c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_MAX)
-        return plan_contradiction(pl, c, 0, "a thread holds at most 32 pairs, and the vector is 1");
-    if (!segreduce_power_of_two(c->tunable[TN_ITEMS]) || !segreduce_power_of_two(c->tunable[TN_SEGMENTS]))
+    const bool product = p->rank == PAIRS_PRODUCT_RANK, direct = product && c->tunable[TN_VECTOR] == 1;
+    if (c->tunable[TN_VECTOR] != 1 && (!product || c->tunable[TN_VECTOR] != PAIRS_VECTOR))
+        return plan_contradiction(pl, c, 0, "the vector is 1, or 4 of products: whose terms tiles hold");
+    if (c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_MAX)
+        return plan_contradiction(pl, c, 0, "a thread holds at most 32 pairs");
+    if ((!segreduce_power_of_two(c->tunable[TN_ITEMS]) && !direct) || !segreduce_power_of_two(c->tunable[TN_SEGMENTS]))
         return plan_contradiction(pl, c, 0, "items and segments must be powers of two");
-    if (shared_bytes(p, c) > pl->plan->device.shared_per_block)
+    if (!direct && shared_bytes(p, c) > pl->plan->device.shared_per_block)
         return plan_contradiction(pl, c, 0, "the tiles do not fit shared memory");
-    c->tiled = true;
+    c->tiled = !direct;
     segreduce_kernel(pl, c, "");
     plan_launch(pl, c, 0, segreduce_bounded(c, tiles(p, c)));
     return true;

@@ -20,15 +20,20 @@
 enum {
     PACKED = -1,
     EXACTLY = -2,
-    PACKED_FEW = -3, /* one or two vectors */
-    EACH = -4,       /* a lane per segment, however long it is */
-    SPLIT = -5,      /* several blocks per segment */
+    PACKED_FEW = -3,   /* one or two vectors */
+    EACH = -4,         /* a lane per segment, however long it is */
+    SPLIT = -5,        /* several blocks per segment */
+    REPEATED = -6,     /* a warp for several segments that share what they read, … */
+    REPEATED_FEW = -7, /* … for fewer of them at a time */
     FEW = 2,
     PIECE_ITEMS = 8,
     NARROW = 8 /* elements of a vector of 8 and 16 bits */
 };
 /* Segments for each multiprocessor from which on a lane each keeps it busy. */
 enum { EACH_PER_SM = 256 };
+/* The same of warps that share what segments read (by four, by two), and elements of a segment from which on what a warp
+ * does once for all of its segments counts. */
+enum { REPEATED_PER_SM = 64, REPEATED_FEW_PER_SM = 32, REPEATED_LENGTH = 256 };
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
@@ -38,12 +43,20 @@ static const struct shape {
     const char *strategy, *name;
     int64_t above, up_to;
 } shapes[] = {
-    { "segreduce.subwarp", "each", 0, EACH },     { "segreduce.subwarp", "single", 1, EXACTLY },
-    { "segreduce.subwarp", "pair", 2, EXACTLY },  { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
-    { "segreduce.subwarp", "packed", 0, PACKED }, { "segreduce.subwarp", "tiny", 0, 4 },
-    { "segreduce.subwarp", "medium", 4, 32 },     { "segreduce.subwarp", "warps", 4, ROWS_WARP },
-    { "segreduce.block", "split", 0, SPLIT },     { "segreduce.block", "rows", 0, ROWS_BLOCK },
-    { "segreduce.block", "long", 0, 0 },          { "segreduce.offsets", "offsets", 0, 0 },
+    { "segreduce.subwarp", "each", 0, EACH },
+    { "segreduce.subwarp", "repeated", 0, REPEATED },
+    { "segreduce.subwarp", "repeated_few", 0, REPEATED_FEW },
+    { "segreduce.subwarp", "single", 1, EXACTLY },
+    { "segreduce.subwarp", "pair", 2, EXACTLY },
+    { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
+    { "segreduce.subwarp", "packed", 0, PACKED },
+    { "segreduce.subwarp", "tiny", 0, 4 },
+    { "segreduce.subwarp", "medium", 4, 32 },
+    { "segreduce.subwarp", "warps", 4, ROWS_WARP },
+    { "segreduce.block", "split", 0, SPLIT },
+    { "segreduce.block", "rows", 0, ROWS_BLOCK },
+    { "segreduce.block", "long", 0, 0 },
+    { "segreduce.offsets", "offsets", 0, 0 },
 };
 
 static int tuned(const struct shape *shape, enum tunable_id t)
@@ -56,6 +69,52 @@ static int lanes_of(const struct shape *shape) { return tuned(shape, TN_LANES); 
 /* Is the value of an element a sum over a further dimension, of inputs that other elements read, too?  A lane that has
  * several elements of a segment reads once what belongs to the segment; lanes of other segments read the rest with it. */
 static bool sums_shared(const struct problem *p) { return p->sums && access_direct_fields(p) == 0; }
+
+struct reads {
+    const struct problem *p;
+    bool repeated, other;
+};
+
+/* The axis of the space that dimension d of a read follows; -1: another index. */
+static int axis_read(const struct problem *p, const struct expr *e, int d)
+{
+    if (e->kind == EX_AT)
+        return e->arg[d]->kind == EX_INDEX ? e->arg[d]->which : -1;
+    return p->input[e->which].axis[d];
+}
+
+static void note_read(const struct expr *e, void *user)
+{
+    struct reads *r = user;
+    r->other |= e->kind == EX_GATHER || e->kind == EX_NEIGHBOUR || e->kind == EX_SUM;
+    if (e->kind != EX_AT && e->kind != EX_INPUT)
+        return;
+    const struct input *in = &r->p->input[e->which];
+    int reduced = 0, kept = 0;
+    for (int d = 0; d < in->array.rank; d++) {
+        const int axis = axis_read(r->p, e, d);
+        reduced += axis >= 0 && r->p->space[axis].reduced;
+        kept += axis >= 0 && !r->p->space[axis].reduced;
+    }
+    r->repeated |= reduced > 0;
+    r->other |= in->spread || (reduced && kept) || reduced + kept < in->array.rank;
+}
+
+/* All pairs: is what elements read that of their segment, or of their place in all segments alike?  A warp that has
+ * several segments side by side then reads the latter once for all of them. */
+static bool repeated(const struct problem *p)
+{
+    struct reads r = { .p = p };
+    const struct expr *map[STATE_FIELDS_MAX];
+    int n = 0;
+    for (int i = 0; i < p->nreductions; i++)
+        for (int f = 0; f < p->reduction[i].op->nfields; f++)
+            map[n++] = p->reduction[i].map[f];
+    for (int i = 0; i < n; i++)
+        problem_walk(p, map[i], note_read, &r);
+    return r.repeated && !r.other && segments_trailing(p) && p->offsets < 0 && !problem_writes(p, AT_POINT) &&
+           state_commutative(p) && state_pad(p) && segreduce_state_words(p) <= 2;
+}
 
 /* Do the lanes of a warp read consecutive vectors, whatever the size of a segment?  Then its vector is what a segment
  * is cut into, and cannot be another one where arrays begin anywhere. */
@@ -256,6 +315,12 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     *never = false;
     if (shape->up_to == EACH)
         return f_ge(segments_count(p), f_mul(plan_sms(p), EACH_PER_SM));
+    if (shape->up_to == REPEATED || shape->up_to == REPEATED_FEW) {
+        const int per_sm = shape->up_to == REPEATED ? REPEATED_PER_SM : REPEATED_FEW_PER_SM;
+        segments_length_range(pl, &lo, &hi);
+        *never = hi < REPEATED_LENGTH;
+        return f_and(f_ge(segments_count(p), f_mul(plan_sms(p), per_sm)), f_ge(segments_length(p), REPEATED_LENGTH));
+    }
     if (shape->up_to == SPLIT)
         return plan_overrides(pl, TN_PARTS) ? guard : split_guard(p);
     if (!shape->up_to || p->offsets >= 0)
@@ -278,6 +343,8 @@ static bool eligible(const struct planner *pl, const struct strategy *row, const
     if (strcmp(shape->strategy, row->name) != 0 || no_lane_each(pl, shape))
         return false;
     if (shape->up_to == EACH && (!sums_shared(pl->plan->problem) || plan_pinned(pl)))
+        return false;
+    if ((shape->up_to == REPEATED || shape->up_to == REPEATED_FEW) && (plan_pinned(pl) || !repeated(pl->plan->problem)))
         return false;
     if (packed(shape) && !plan_pinned(pl) && !access_any_direct(pl->plan->problem))
         return false; /* nothing is read in vectors, and each lane would find its segment for one element */

@@ -268,13 +268,17 @@ Test(cases, windows_and_planes_of_three_dimensions)
 }
 
 /* Of inputs that no array follows in vectors two lanes take two segments; rows of bytes and halves, and long segments of
- * such inputs, have two warps each. */
+ * such inputs, have two warps each.  Warps take several segments of all pairs, unless pairs read values of their own, or
+ * segments are short or few. */
 Test(cases, teams_of_segments)
 {
 #define OVER_LAST(inputs, map, output)                                                                                 \
     "kind: reduce\nspace: [n, k, f]\ninputs: {" inputs "}\nover: f\nmap: " map                                         \
     "\noperator: add\noutputs: {r: '" output "[n, k]'}\n"
 #define PAIRS OVER_LAST("p: 'f32[n, f]', c: 'f32[k, f]'", "(p - c) * (p - c)", "f32")
+#define ALL_PAIRS(inputs, map)                                                                                         \
+    "kind: reduce\nspace: [n, m]\ninputs: {x: 'f32[n]', y: 'f32[m]'" inputs "}\nover: m\nmap: " map                    \
+    "\noperator: add\noutputs: {r: 'f32[n]'}\n"
     const struct device d = device_of("sm_90");
     static const struct {
         const char *spec, *name;
@@ -283,7 +287,24 @@ Test(cases, teams_of_segments)
     } row[] = {
         { PAIRS, "product_tall", { 100000, 16, 35 }, 2, 4, 128 },
         { PAIRS, "medium", { 100000, 16, 5 }, 2, 2, 256 },
+        { PAIRS, "product", { 100000, 9, 111 }, 8, 4, 128 },
+        { PAIRS, "product_tall", { 18176, 64, 80 }, 2, 4, 128 },
+        { PAIRS, "product_wide", { 80, 64, 18176 }, 32, 4, 128 },
+        { PAIRS, "product_small", { 400, 64, 400 }, 8, 2, 128 },
+        { PAIRS, "product_few", { 100000, 3, 111 }, 32, 8, 128 },
+        { PAIRS, "product_few_64", { 100000, 8, 129 }, 32, 8, 128 },
+        { PAIRS, "product_few_96", { 100000, 1, 65 }, 32, 8, 128 },
+        { PAIRS, "product_few_64", { 100000, 4, 54 }, 32, 8, 128 },
+        { PAIRS, "product_few_32", { 100000, 2, 21 }, 16, 8, 128 },
+        { PAIRS, "product_few_16", { 100000, 2, 9 }, 8, 8, 128 },
         { PAIRS, "long", { 100, 100000, 100 }, 0, 1, 64 },
+        { ALL_PAIRS("", "'(x - y) * y'"), "repeated", { 10000, 5000 }, 32, 4, 64 },
+        { ALL_PAIRS("", "'(x - at(x, index(m))) * y'"), "repeated", { 10000, 5000 }, 32, 4, 64 },
+        { ALL_PAIRS("", "'(x - y) * y'"), "repeated_few", { 5000, 256 }, 32, 2, 64 },
+        { ALL_PAIRS("", "'(x - y) * y'"), "warps", { 5000, 255 }, 32, 1, 256 },
+        { ALL_PAIRS("", "'(x - y) * y'"), "long", { 2000, 5000 }, 0, 1, 64 },
+        { ALL_PAIRS("", "'x * y - at(x, index(n) + index(m))'"), "long", { 10000, 5000 }, 0, 1, 64 },
+        { ALL_PAIRS(", z: 'f32[n, m]'", "'(x - y) * z'"), "rows", { 10000, 5000 }, 0, 1, 256 },
         { OVER_LAST("x: 'u8[n, k, f]'", "x", "u32"), "rows", { 1000, 100, 7040 }, 0, 1, 64 },
         { OVER_LAST("x: 'f32[n, k, f]'", "x", "f32"), "rows", { 1000, 100, 1760 }, 0, 1, 256 },
     };

@@ -159,6 +159,57 @@ Test(ptx, libclc, .timeout = 200)
     free(e.text);
 }
 
+/* 1 / sqrt of what is no less than the least normal number, and of what may be less. */
+enum {
+    ROOT_SQUARE,
+    ROOT_SQUARES,
+    ROOT_FMA,
+    ROOT_MAGNITUDE,
+    ROOTS_NORMAL,
+    ROOT_PLAIN = ROOTS_NORMAL,
+    ROOT_SUBNORMAL,
+    ROOT_PRODUCT,
+    ROOT_DIFFERENCE,
+    ROOTS
+};
+
+static void emit_root(kb *k, const void *arg)
+{
+    const int kind = *(const int *)arg;
+    kb_kernel_begin(k, "kernel", 64, 0, 0, 1);
+    kb_ptr p = kb_param_ptr(k, TY_F32, 4, 0, "p");
+    const kb_val x = kb_load(k, p, kb_tid(k)), y = kb_load(k, p, kb_add(k, kb_tid(k), 64));
+    const kb_val soft = kb_immf(k, TY_F32, kind == ROOT_SUBNORMAL ? 1e-39 : 0.01), square = kb_mul(k, x, x);
+    kb_val to = kb_add(k, square, soft);
+    if (kind == ROOT_SQUARES)
+        to = kb_add(k, square, kb_add(k, kb_mul(k, y, y), soft));
+    else if (kind == ROOT_FMA)
+        to = emit_function(k, FN_FMA, 3, (kb_val[]){ x, x, soft });
+    else if (kind == ROOT_MAGNITUDE)
+        to = kb_add(k, emit_function(k, FN_ABS, 1, &y), soft);
+    else if (kind == ROOT_PLAIN)
+        to = square;
+    else if (kind == ROOT_PRODUCT)
+        to = kb_add(k, kb_mul(k, x, y), soft);
+    else if (kind == ROOT_DIFFERENCE)
+        to = kb_sub(k, square, soft);
+    kb_store(k, p, kb_tid(k), emit_function(k, FN_RSQRT, 1, &to));
+    kb_kernel_end(k);
+}
+
+Test(ptx, roots_of_normal_numbers_are_short)
+{
+    if (!have_library())
+        cr_skip("no math library here");
+    for (int kind = 0; kind < ROOTS; kind++) {
+        struct emitted e = emit_with((struct emission_options){ 0 }, emit_root, &kind);
+        cr_assert(e.ok, "%s", e.error);
+        cr_expect_eq(occurrences(e.text, "rsqrt.approx.ftz.f32"), kind < ROOTS_NORMAL, "%d\n%s", kind, e.text);
+        cr_expect_eq(occurrences(e.text, "rsqrt.approx"), 1, "%d", kind);
+        free(e.text);
+    }
+}
+
 static void two_kernels(kb *k, const void *arg)
 {
     struct call c = { FN_TANH, 1, TY_F32 };
