@@ -29,20 +29,24 @@ kb_val items_inside(const struct items *h, int i)
     return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), items_distance(h, i));
 }
 
-/* The element at position `at` of the tile, its number i, where neighbouring positions are a fixed distance apart: from
- * the thread's first one on, so that whole tiles multiply once per thread. */
+/* The element at position `at` of the tile, its number i, where neighbouring positions are a fixed distance apart: in
+ * whole tiles from the thread's first one on step by step, so that a thread multiplies once, and holds no multiples. */
 static kb_val element_apart(const struct items *h, int i, kb_val at)
 {
     struct gen *g = h->g;
     kb *k = g->k;
     const kb_val stride = space_stride(g);
     kb_val own = kb_add(k, h->base, kb_cast(k, h->own, TY_I64));
-    kb_val steps = h->whole ? kb_imm(k, TY_I64, items_distance(h, i)) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
-    if (g->p->reverse) {
+    if (g->p->reverse)
         own = kb_sub(k, kb_sub(k, h->segment->length, 1), own);
-        steps = kb_neg(k, steps);
+    kb_val element = kb_add(k, h->segment->first, kb_mul(k, own, stride));
+    if (h->whole) {
+        for (int step = 0; step < items_distance(h, i); step++)
+            element = g->p->reverse ? kb_sub(k, element, stride) : kb_add(k, element, stride);
+        return element;
     }
-    return kb_add(k, kb_add(k, h->segment->first, kb_mul(k, own, stride)), kb_mul(k, steps, stride));
+    const kb_val steps = kb_cast(k, kb_sub(k, at, h->own), TY_I64);
+    return kb_add(k, element, kb_mul(k, g->p->reverse ? kb_neg(k, steps) : steps, stride));
 }
 
 /* The indices of a point of a segment along the last axis, so that none is divided. */

@@ -105,6 +105,49 @@ static void kept_new(struct gen *g, struct kept *c)
 
 /* ---- the passes -------------------------------------------------------------------------------------------------- */
 
+static void note_elsewhere(const struct expr *e, void *of)
+{
+    const struct gen *g = ((void **)of)[0];
+    bool *elsewhere = ((void **)of)[1];
+    const bool beside = e->kind == EX_INPUT && (e->noffsets || !access_input_direct(g->p, e->which));
+    *elsewhere |= beside || e->kind == EX_AT;
+}
+
+/* Do maps load more than the elements of their positions?  Then those outside must stay inside. */
+static bool reads_elsewhere(struct gen *g)
+{
+    bool elsewhere = false;
+    void *of[] = { g, &elsewhere };
+    const struct expr *map[KB_TUP_MAX];
+    for (int i = point_maps(g->p, map) - 1; i >= 0; i--)
+        problem_walk(g->p, map[i], note_elsewhere, of);
+    return elsewhere;
+}
+
+/* The combination of the thread's positions.  What those outside contribute, nobody asks for. */
+static kb_tup combined(struct gen *g, struct items *h)
+{
+    kb *k = g->k;
+    h->whole = true;
+    if (!reads_elsewhere(g)) {
+        items_contribute(h);
+        h->whole = false;
+        return items_total(h).x;
+    }
+    kb_tvar x = kb_var_new(k, state_zero(g), "combined");
+    kb_if(k, h->full) {
+        items_contribute(h);
+        kb_set(k, x, items_total(h).x);
+        h->whole = false;
+    }
+    kb_else
+    {
+        items_contribute(h);
+        kb_set(k, x, items_total(h).x);
+    }
+    return kb_get(k, x);
+}
+
 /* What the thread combines of the tile that has been fetched, stored. */
 static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *t, struct kept *c)
 {
@@ -116,8 +159,7 @@ static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *
     } else {
         direct_take(g, &c->value, h->direct, h->n);
     }
-    items_contribute(h);
-    const kb_tup x = items_total(h).x;
+    const kb_tup x = combined(g, h);
     kb_store(g->k, m->aggregates, kb_tid(g->k), x);
     return x;
 }
@@ -223,6 +265,19 @@ static kb_tup look_back(struct gen *g, const struct shared *m, const struct stri
     return found;
 }
 
+/* From what has been loaded to results.  Full tiles have code of their own: what clamps positions, and what follows from
+ * that, is as much as all else. */
+static void finish_items(struct strip_tile *t, struct run before)
+{
+    struct items *h = &t->h;
+    items_contribute(h);
+    items_scan(h, before, NULL);
+    kb_if(h->g->k, t->exists) {
+        items_store(h);
+        items_finish(h);
+    }
+}
+
 static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *t, const struct kept *c, kb_val epoch)
 {
     kb *k = g->k;
@@ -235,13 +290,15 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
     }
     kb_else { kb_barrier(k); } /* as in look_back */
     direct_take(g, &c->value, h->direct, h->n);
-    items_contribute(h);
     const struct run outside = { begun, kb_false(k), kb_get(k, prefix) };
-    items_scan(h, run_join(g, outside, run_get(g, c->before)), NULL);
-    kb_if(k, t->exists) {
-        items_store(h);
-        items_finish(h);
+    const struct run before = run_join(g, outside, run_get(g, c->before));
+    h->apart = false; /* all of it is */
+    kb_if(k, h->full) {
+        h->whole = true;
+        finish_items(t, before);
+        h->whole = false;
     }
+    kb_else { finish_items(t, before); }
     if (h->turn)
         turn_leave(h, t->exists);
 }

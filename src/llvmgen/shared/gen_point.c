@@ -79,16 +79,24 @@ static kb_val *element_inside(struct gen *g, const struct boundary *edge, int fi
     return &at->inside[at->constants - 1];
 }
 
+/* Index i along dimension d, which may lie beyond the edge, by the boundary's mode. */
+static kb_val index_inside(struct gen *g, const struct expr *e, int d, kb_val i, struct element *at)
+{
+    const struct input *in = &g->p->input[e->which];
+    const kb_val extent = gen_extent(g, &in->array.dim[d]);
+    kb_val *inside = NULL;
+    if (in->boundary[d].mode == BOUND_CONSTANT)
+        inside = element_inside(g, &in->boundary[d], e->field, at);
+    return boundary_index(g->k, in->boundary[d].mode, i, extent, inside);
+}
+
 /* Index i along dimension d; `anywhere`: it may lie beyond the edge. */
 static void element_index(struct gen *g, const struct expr *e, int d, kb_val i, bool anywhere, struct element *at)
 {
     kb *k = g->k;
-    const struct input *in = &g->p->input[e->which];
-    const kb_val extent = gen_extent(g, &in->array.dim[d]);
-    if (anywhere && in->boundary[d].mode == BOUND_CONSTANT)
-        i = boundary_index(k, BOUND_CONSTANT, i, extent, element_inside(g, &in->boundary[d], e->field, at));
-    else if (anywhere)
-        i = boundary_index(k, in->boundary[d].mode, i, extent, NULL);
+    const kb_val extent = gen_extent(g, &g->p->input[e->which].array.dim[d]);
+    if (anywhere)
+        i = index_inside(g, e, d, i, at);
     at->number = d == 0 ? i : kb_add(k, kb_mul(k, at->number, extent), i);
 }
 
@@ -100,12 +108,45 @@ static kb_val element_load(struct gen *g, const struct expr *e, const struct ele
     return x;
 }
 
+/* The dimension of the only offset of a scanned array's element; -1: there are more, or none.  The element's distance from
+ * the point's own follows from that dimension's index alone; the others may take divisions. */
+static int only_offset(const struct point *pt, const struct expr *e)
+{
+    const struct problem *p = pt->g->p;
+    int only = -1;
+    if (p->kind != KIND_SCAN || p->rank < 2 || !pt->direct || !access_input_direct(p, e->which))
+        return -1;
+    for (int d = 0; d < e->noffsets; d++) {
+        if (e->offset[d] && only >= 0)
+            return -1;
+        only = e->offset[d] ? d : only;
+    }
+    return only;
+}
+
+static kb_val number_beside(struct point *pt, const struct expr *e, int d, struct element *at)
+{
+    struct gen *g = pt->g;
+    kb *k = g->k;
+    const struct prog_array *a = &g->p->input[e->which].array;
+    const kb_val own = point_index(pt, d);
+    kb_val away = kb_sub(k, index_inside(g, e, d, kb_add(k, own, e->offset[d]), at), own);
+    for (int after = d + 1; after < a->rank; after++)
+        away = kb_mul(k, away, gen_extent(g, &a->dim[after]));
+    return kb_add(k, point_linear(pt), away);
+}
+
 /* Any input at the point plus constant offsets. */
 static kb_val load_general(struct point *pt, const struct expr *e)
 {
     struct gen *g = pt->g;
     const struct input *in = &g->p->input[e->which];
+    const int only = only_offset(pt, e);
     struct element at = { .number = kb_imm(g->k, TY_I64, 0) };
+    if (only >= 0) {
+        at.number = number_beside(pt, e, only, &at);
+        return element_load(g, e, &at);
+    }
     for (int d = 0; d < in->array.rank; d++) {
         const bool beside = e->noffsets && e->offset[d];
         const kb_val i = point_index(pt, in->axis[d]);
