@@ -14,6 +14,8 @@ enum {
     WORDS = 20,
     WORDS_OF_FEW = 28,
     WORDS_OF_HALF = 56,
+    WORDS_OF_STATES = 44,
+    OF_ADDRESSES = 6,
     HALF = 512,
     HEAVY = 4,
     WIDE = 2
@@ -51,19 +53,41 @@ static struct formula few(const struct problem *p, const struct plan_case *c)
     return f_and(share, f_le(f_mul(rows_of(c), tiles), scan_length(p)));
 }
 
+/* Positions whose addresses stay in registers from loads beside them to the stores. */
+static bool loads_elsewhere(const struct problem *p)
+{
+    bool any = false;
+    for (int i = 0; i < p->ninputs; i++)
+        any |= p->input[i].role == ROLE_ELEMENT && (p->input[i].neighbours || !access_input_direct(p, i));
+    return any;
+}
+
+/* Results that go where indices say, one by one. */
+static bool stores_by_index(const struct problem *p)
+{
+    bool any = false;
+    for (int o = 0; o < p->noutputs; o++)
+        any |= output_moment(&p->output[o]) == AT_POINT && !access_output_direct(p, o);
+    return any;
+}
+
 /* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768, or by 512 where elements are wide: tiles that
- * wait for one another are better large.  Addresses take more registers before sm_90. */
+ * wait for one another are better large, and what a tile takes beside its elements grows with states.  Addresses take more
+ * registers before sm_90. */
 static void fit_registers(const struct problem *p, struct plan_case *c, int sm, bool turns)
 {
     const int each = scan_items_in_words(p);
-    if (each >= HEAVY && (turns || each - state_words(p, NULL) >= WIDE) && c->tunable[TN_THREADS] <= HALF) {
+    const bool by_index = !turns && stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
+    if ((each >= HEAVY || by_index) && c->tunable[TN_THREADS] <= HALF) {
         plan_set(c, TN_BLOCKS_PER_SM, HALF / c->tunable[TN_THREADS], NULL);
         plan_set(c, TN_ITEMS, WORDS_OF_HALF / HEAVY, NULL);
         plan_lighten(p, c);
     }
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
-    const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : WORDS_OF_HALF;
-    const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0);
+    const int of_half = by_index ? WORDS_OF_FEW : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
+    const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
+    const bool elsewhere = loads_elsewhere(p) && !(turns && each < HEAVY);
+    const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0) - (elsewhere ? OF_ADDRESSES : 0);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * each > words)
         c->tunable[TN_ITEMS]--;
 }
