@@ -125,7 +125,10 @@ static int most_items(const struct problem *p, const struct device *d, int threa
     const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * state_words(p, NULL);
     /* A part for what is on its way, which is more of states of several fields; marks are two registers that every position
      * asks. */
-    const int twentieths = looks ? (state_fields(p, NULL) > 1 ? 17 : 20) : !scan_marked(p) ? 16 : state_words(p, NULL) == 1 ? 18 : 12;
+    const int twentieths = looks                       ? (state_fields(p, NULL) > 1 ? 17 : 20)
+                           : !scan_marked(p)           ? 16
+                           : state_words(p, NULL) == 1 ? 18
+                                                       : 12;
     const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
     const int most = items_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;
