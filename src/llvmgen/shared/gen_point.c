@@ -143,11 +143,9 @@ static kb_val load_general(struct point *pt, const struct expr *e)
     const struct input *in = &g->p->input[e->which];
     const int only = only_offset(pt, e);
     struct element at = { .number = kb_imm(g->k, TY_I64, 0) };
-    if (only >= 0) {
+    if (only >= 0)
         at.number = number_beside(pt, e, only, &at);
-        return element_load(g, e, &at);
-    }
-    for (int d = 0; d < in->array.rank; d++) {
+    for (int d = 0; only < 0 && d < in->array.rank; d++) {
         const bool beside = e->noffsets && e->offset[d];
         const kb_val i = point_index(pt, in->axis[d]);
         element_index(g, e, d, beside ? kb_add(g->k, i, e->offset[d]) : i, beside, &at);
@@ -440,14 +438,6 @@ kb_val point_bin(struct point *pt, const struct expr *e, const struct prog_dim *
 
 /* ---- direct inputs ----------------------------------------------------------------------------------------------- */
 
-int gen_vector_alignment(int bytes)
-{
-    int align = 1;
-    while (align < 16 && bytes % (2 * align) == 0)
-        align *= 2;
-    return align;
-}
-
 /* n structures as 32-bit words, taken apart. */
 static void load_structures(struct gen *g, const struct prog_array *a, kb_ptr at, int n, bool aligned,
                             struct direct *out, int slot)
@@ -497,37 +487,6 @@ void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n,
                 out[j].v[slot] = x[j];
         }
         slot += a->nfields;
-    }
-}
-
-void direct_load_shifted(struct gen *g, kb_val element, kb_val further, int n, struct direct_shifted *out)
-{
-    kb *k = g->k;
-    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
-        const int stride = g->p->input[i].array.stride;
-        if (!access_input_direct(g->p, i))
-            continue;
-        const kb_val byte = kb_mul(k, element, stride);
-        kb_ptr at = gen_input(g, i);
-        at.ty = TY_U8;
-        at = kb_advance(k, kb_advance(k, at, kb_and(k, byte, ~3)), kb_mul(k, further, stride));
-        kb_load_words(k, at, kb_imm(k, TY_I32, 0), n * stride + 4, 4, out->word[slot]);
-        out->bits[slot++] = kb_mul(k, kb_and(k, kb_cast(k, byte, TY_U32), 3), 8);
-    }
-}
-
-void direct_take_shifted(struct gen *g, const struct direct_shifted *from, int n, struct direct *out)
-{
-    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
-        const struct prog_array *a = &g->p->input[i].array;
-        kb_val word[2];
-        if (!access_input_direct(g->p, i))
-            continue;
-        for (int w = 0; w < n * a->stride / 4; w++)
-            word[w] = kb_funnel(g->k, from->word[slot][w], from->word[slot][w + 1], from->bits[slot]);
-        for (int j = 0; j < n; j++)
-            out[j].v[slot] = kb_extract(g->k, word, j * a->stride, a->field[0].type);
-        slot++;
     }
 }
 
