@@ -29,8 +29,8 @@ kb_val items_inside(const struct items *h, int i)
     return kb_gt(h->g->k, kb_sub(h->g->k, h->valid, h->own), items_distance(h, i));
 }
 
-/* The element at position `at` of the tile, its number i, where neighbouring positions are a fixed distance apart: in
- * whole tiles from the thread's first one on step by step, so that a thread multiplies once, and holds no multiples. */
+/* The element at position `at` of the tile, its number i, where neighbouring positions are a fixed distance apart: from
+ * the thread's first one on, so that whole tiles multiply once per thread. */
 static kb_val element_apart(const struct items *h, int i, kb_val at)
 {
     struct gen *g = h->g;
@@ -40,12 +40,11 @@ static kb_val element_apart(const struct items *h, int i, kb_val at)
     if (g->p->reverse)
         own = kb_sub(k, kb_sub(k, h->segment->length, 1), own);
     kb_val element = kb_add(k, h->segment->first, kb_mul(k, own, stride));
-    if (h->whole) {
-        for (int step = 0; step < items_distance(h, i); step++)
-            element = g->p->reverse ? kb_sub(k, element, stride) : kb_add(k, element, stride);
+    for (int step = 0; h->whole && h->stepwise && step < i; step++)
+        element = g->p->reverse ? kb_sub(k, element, stride) : kb_add(k, element, stride);
+    if (h->whole && h->stepwise)
         return element;
-    }
-    const kb_val steps = kb_cast(k, kb_sub(k, at, h->own), TY_I64);
+    const kb_val steps = h->whole ? kb_imm(k, TY_I64, i) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
     return kb_add(k, element, kb_mul(k, g->p->reverse ? kb_neg(k, steps) : steps, stride));
 }
 
@@ -87,6 +86,7 @@ void items_point(const struct items *h, struct point *pt, int i)
     else
         point_init(pt, g, element_apart(h, i, at), zero, 0);
     memcpy(pt->index, index, sizeof index);
+    pt->by_element = h->stepwise || scan_axes(g->p) > 1;
 }
 
 /* Does a flag begin a segment at the point, in the order of the scan? */

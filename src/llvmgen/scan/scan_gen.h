@@ -89,7 +89,8 @@ struct items {
     kb_val is_start; /* bool: base + own is where the scan begins */
     bool staged;     /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
                      striped ones need none, their own = warp * KB_WARP * n + lane * stretch */
-    bool apart;      /* else: full tiles are loaded and stored by code of their own, without clamps */
+    bool apart;      /* else: full tiles are loaded and stored by code of their own, without clamps … */
+    bool stepwise;   /* … and with it: elements follow one another by additions, which multiples in registers cost more than */
     kb_ptr stage;
     bool stage_used; /* since the last block barrier */
     bool rows;       /* segments of equal length follow one another within the tile: */

@@ -80,7 +80,7 @@ static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *
     t->exists = kb_lt(k, number, segments);
     const kb_val column = kb_min(k, number, kb_sub(k, segments, 1));
     segment_open(g, &t->segment, g->c->turns ? turn_segment(g, column) : column);
-    t->h = (struct items){ .g = g, .segment = &t->segment, .n = n, .apart = true };
+    t->h = (struct items){ .g = g, .segment = &t->segment, .n = n, .apart = true, .stepwise = true };
     t->h.turn = g->c->turns ? &m->turn : NULL;
     struct items *h = &t->h;
     h->base = kb_mul(k, kb_cast(k, t->index, TY_I64), rows);

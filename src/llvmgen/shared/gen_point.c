@@ -7,6 +7,7 @@
  */
 #include "gen.h"
 #include "llvmgen/builder/kb_target.h"
+#include "lower/segments.h"
 
 #include <string.h>
 
@@ -108,13 +109,13 @@ static kb_val element_load(struct gen *g, const struct expr *e, const struct ele
     return x;
 }
 
-/* The dimension of the only offset of a scanned array's element; -1: there are more, or none.  The element's distance from
+/* Down columns, the dimension of the only offset of an element; -1: there are more, or none.  The element's distance from
  * the point's own follows from that dimension's index alone; the others may take divisions. */
 static int only_offset(const struct point *pt, const struct expr *e)
 {
     const struct problem *p = pt->g->p;
     int only = -1;
-    if (p->kind != KIND_SCAN || p->rank < 2 || !pt->direct || !access_input_direct(p, e->which))
+    if (p->kind != KIND_SCAN || segments_trailing(p) || !pt->direct || !access_input_direct(p, e->which))
         return -1;
     for (int d = 0; d < e->noffsets; d++) {
         if (e->offset[d] && only >= 0)
@@ -323,7 +324,7 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->direct = NULL;
     pt->before = pt->after = 0;
     pt->towards = 1;
-    pt->inside = false;
+    pt->inside = pt->by_element = false;
     pt->state = NULL;
     pt->outputs = NULL;
     pt->g = g;

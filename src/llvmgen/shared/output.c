@@ -65,11 +65,10 @@ static void store_fields(struct point *pt, int output, kb_val element, const kb_
         gen_store_field(g, a, gen_output(g, output), element, f, x[f]);
 }
 
-/* Points of scans know their element, and indices may take divisions. */
 static kb_val own_element(struct point *pt, int output)
 {
-    const struct problem *p = pt->g->p;
-    return p->kind == KIND_SCAN && access_output_direct(p, output) ? point_linear(pt) : output_element(pt, output);
+    const bool known = pt->by_element && access_output_direct(pt->g->p, output);
+    return known ? point_linear(pt) : output_element(pt, output);
 }
 
 static void store_ELEMENT(struct point *pt, int output)
