@@ -358,13 +358,13 @@ static kb_tup look_back(struct gen *g, const struct shared *m, const struct stri
 }
 
 /* From what has been loaded to results.  Full tiles have code of their own: what clamps positions, and what follows from
- * that, is as much as all else. */
+ * that, is as much as all else.  Nothing lies between scanning and storing, so that states need not wait in registers. */
 static void finish_items(struct strip_tile *t, struct run before)
 {
     struct items *h = &t->h;
-    items_contribute(h);
-    items_scan(h, before, NULL);
     kb_if(h->g->k, t->exists) {
+        items_contribute(h);
+        items_scan(h, before, NULL);
         items_store(h);
         items_finish(h);
     }

@@ -17,7 +17,9 @@ enum {
     WORDS_OF_STATES = 44,
     OF_ADDRESSES = 6,
     HALF = 512,
-    HEAVY = 4,
+    ITEMS_OF_HALF = 14,
+    HEAVY = 3, /* words of an element: 9 items by 768 threads are tiles of half the size */
+    HEAVY_TURNED = 4,
     WIDE = 2
 };
 
@@ -78,9 +80,12 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm, 
 {
     const int each = scan_items_in_words(p);
     const bool by_index = !turns && stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
-    if ((each >= HEAVY || by_index) && c->tunable[TN_THREADS] <= HALF) {
+    const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || loads_elsewhere(p);
+    if (heavy && c->tunable[TN_THREADS] <= HALF) {
+        if (c->tunable[TN_THREADS] == HALF)
+            plan_set(c, TN_THREADS, HALF / 2, NULL);
         plan_set(c, TN_BLOCKS_PER_SM, HALF / c->tunable[TN_THREADS], NULL);
-        plan_set(c, TN_ITEMS, WORDS_OF_HALF / HEAVY, NULL);
+        plan_set(c, TN_ITEMS, ITEMS_OF_HALF, NULL);
         plan_lighten(p, c);
     }
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
@@ -99,8 +104,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
-        plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
         fit_registers(p, c, pl->plan->device.sm, turns);
+        plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
         if (turns)
             segscan_turn(pl, c);
         plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);
