@@ -127,6 +127,18 @@ static bool reads_elsewhere(struct gen *g)
     return elsewhere;
 }
 
+/* Neighbours first, so that operators of many steps do not wait for one another. */
+static kb_tup in_pairs(struct gen *g, const struct items *h)
+{
+    kb_tup x[SCAN_ITEMS_MAX];
+    for (int i = 0; i < h->n; i++)
+        x[i] = h->x[i];
+    for (int n = h->n; n > 1; n = (n + 1) / 2)
+        for (int i = 0; i < n; i += 2)
+            x[i / 2] = i + 1 < n ? state_combine(g, x[i], x[i + 1]) : x[i];
+    return x[0];
+}
+
 /* The combination of the thread's positions.  What those outside contribute, nobody asks for. */
 static kb_tup combined(struct gen *g, struct items *h)
 {
@@ -135,18 +147,18 @@ static kb_tup combined(struct gen *g, struct items *h)
     if (!reads_elsewhere(g)) {
         items_contribute(h);
         h->whole = false;
-        return items_total(h).x;
+        return in_pairs(g, h);
     }
     kb_tvar x = kb_var_new(k, state_zero(g), "combined");
     kb_if(k, h->full) {
         items_contribute(h);
-        kb_set(k, x, items_total(h).x);
+        kb_set(k, x, in_pairs(g, h));
         h->whole = false;
     }
     kb_else
     {
         items_contribute(h);
-        kb_set(k, x, items_total(h).x);
+        kb_set(k, x, in_pairs(g, h));
     }
     return kb_get(k, x);
 }
