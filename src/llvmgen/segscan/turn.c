@@ -268,8 +268,7 @@ static void leave(const struct items *h, int output, kb_val exists)
         const struct moved m = moved_at(h, j);
         const kb_val far = kb_mul(k, kb_cast(k, distance(h, m.position), TY_I64), unit);
         start = of_moved(h, own, j, start);
-        const kb_val inside =
-            h->whole ? kb_true(k) : kb_lt(k, m.position, kb_sub(k, h->valid, m.positions));
+        const kb_val inside = h->whole ? kb_true(k) : kb_lt(k, m.position, kb_sub(k, h->valid, m.positions));
         kb_if(k, kb_and(k, kb_ge(k, start, 0), inside)) {
             const kb_ptr to = kb_advance(k, kb_advance(k, gen_output(g, output), kb_mul(k, start, unit)), far);
             const kb_val more = kb_imm(k, TY_I64, g->p->reverse ? -m.positions : m.positions);

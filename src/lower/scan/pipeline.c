@@ -129,7 +129,9 @@ static int most_items(const struct problem *p, const struct device *d, int threa
                            : !scan_marked(p)           ? 16
                            : state_words(p, NULL) == 1 ? 18
                                                        : 12;
-    const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
+    /* Results that are made of several fields come after the states of all positions. */
+    const int held = bytes_per_position(p), fields = state_fields(p, NULL) > 1 ? 4 * state_words(p, NULL) : 0;
+    const int fit = registers * 4 * twentieths / 20 / (looks && fields > held ? fields : held);
     const int most = items_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;
     return items % 2 ? items : items > 0 ? items - 1 : 0;

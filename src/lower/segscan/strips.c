@@ -91,7 +91,8 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm, 
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
     const int of_half = by_index ? WORDS_OF_FEW : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
     const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
-    const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0) - (loads_elsewhere(p) ? OF_ADDRESSES : 0);
+    const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
+                      (loads_elsewhere(p) ? OF_ADDRESSES : 0);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * each > words)
         c->tunable[TN_ITEMS]--;
 }
