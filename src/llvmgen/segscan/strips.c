@@ -108,25 +108,6 @@ static void kept_new(struct gen *g, struct kept *c)
 
 /* ---- the passes -------------------------------------------------------------------------------------------------- */
 
-static void note_elsewhere(const struct expr *e, void *of)
-{
-    const struct gen *g = ((void **)of)[0];
-    bool *elsewhere = ((void **)of)[1];
-    const bool beside = e->kind == EX_INPUT && (e->noffsets || !access_input_direct(g->p, e->which));
-    *elsewhere |= beside || e->kind == EX_AT;
-}
-
-/* Do maps load more than the elements of their positions?  Then those outside must stay inside. */
-static bool reads_elsewhere(struct gen *g)
-{
-    bool elsewhere = false;
-    void *of[] = { g, &elsewhere };
-    const struct expr *map[KB_TUP_MAX];
-    for (int i = point_maps(g->p, map) - 1; i >= 0; i--)
-        problem_walk(g->p, map[i], note_elsewhere, of);
-    return elsewhere;
-}
-
 /* Neighbours first, so that operators of many steps do not wait for one another. */
 static kb_tup in_pairs(struct gen *g, const struct items *h)
 {
@@ -144,7 +125,7 @@ static kb_tup combined(struct gen *g, struct items *h)
 {
     kb *k = g->k;
     h->whole = true;
-    if (!reads_elsewhere(g)) {
+    if (!scan_loads_elsewhere(g->p)) { /* else those outside must stay inside */
         items_contribute(h);
         h->whole = false;
         return in_pairs(g, h);
@@ -193,6 +174,14 @@ static int at_once(const struct shared *m)
     return n;
 }
 
+/* Of the group i after that of place `at`: distances that are known go into the loads. */
+static kb_tup of_group(struct gen *g, const struct shared *m, kb_arr from, kb_val at, int i)
+{
+    for (int f = 0; f < from.n; f++)
+        from.e[f] = kb_advance(g->k, from.e[f], kb_imm(g->k, TY_I32, i * m->width));
+    return kb_load(g->k, from, at);
+}
+
 /* Is combining as good as choosing?  Else what is not asked for is left out. */
 static bool combines_soon(const struct gen *g) { return g->nfields == 1; }
 
@@ -219,7 +208,7 @@ static void join_groups(struct gen *g, const struct shared *m, kb_val at, struct
     const int n = at_once(m);
     kb_tup x[AT_ONCE];
     for (int i = 0; i < n; i++)
-        x[i] = kb_load(k, m->aggregates, kb_add(k, at, i * m->width));
+        x[i] = of_group(g, m, m->aggregates, at, i);
     for (int i = 0; i < n && (i < n - 1 || n < m->groups); i++) {
         const kb_val earlier = kb_gt(k, kb_sub(k, kb_tid(k), at), i * m->width);
         join_next(g, before, x[i], earlier, i == 0 && n == m->groups);
@@ -290,8 +279,9 @@ static void take_seen(struct gen *g, const struct shared *m, kb_val at, struct r
     kb_tup x[AT_ONCE];
     kb_val ends[AT_ONCE];
     for (int i = 0; i < n; i++) {
-        x[i] = kb_load(k, m->seen, kb_add(k, at, i * m->width));
-        ends[i] = kb_ne(k, kb_load(k, m->prefix, kb_add(k, at, i * m->width)), 0);
+        const kb_arr prefixes = { 1, { m->prefix } };
+        x[i] = of_group(g, m, m->seen, at, i);
+        ends[i] = kb_ne(k, of_group(g, m, prefixes, at, i).e[0], 0);
     }
     for (int i = 0; i < n; i++) {
         const struct run so_far = run_get(g, prefix);

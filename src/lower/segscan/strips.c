@@ -55,15 +55,6 @@ static struct formula few(const struct problem *p, const struct plan_case *c)
     return f_and(share, f_le(f_mul(rows_of(c), tiles), scan_length(p)));
 }
 
-/* Positions whose addresses stay in registers from loads beside them to the stores. */
-static bool loads_elsewhere(const struct problem *p)
-{
-    bool any = false;
-    for (int i = 0; i < p->ninputs; i++)
-        any |= p->input[i].role == ROLE_ELEMENT && (p->input[i].neighbours || !access_input_direct(p, i));
-    return any;
-}
-
 /* Results that go where indices say, one by one. */
 static bool stores_by_index(const struct problem *p)
 {
@@ -75,12 +66,12 @@ static bool stores_by_index(const struct problem *p)
 
 /* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768, or by 512 where elements are wide: tiles that
  * wait for one another are better large, and what a tile takes beside its elements grows with states.  Addresses take more
- * registers before sm_90. */
+ * registers before sm_90, and stay in them from loads elsewhere to stores. */
 static void fit_registers(const struct problem *p, struct plan_case *c, int sm, bool turns)
 {
     const int each = scan_items_in_words(p);
     const bool by_index = !turns && stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
-    const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || loads_elsewhere(p);
+    const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || scan_loads_elsewhere(p);
     if (heavy && c->tunable[TN_THREADS] <= HALF) {
         if (c->tunable[TN_THREADS] == HALF)
             plan_set(c, TN_THREADS, HALF / 2, NULL);
@@ -92,7 +83,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm, 
     const int of_half = by_index ? WORDS_OF_FEW : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
     const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
     const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
-                      (loads_elsewhere(p) ? OF_ADDRESSES : 0);
+                      (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * each > words)
         c->tunable[TN_ITEMS]--;
 }
