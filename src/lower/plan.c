@@ -253,7 +253,7 @@ static void add_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_
 
 bool plan_divides_numbers(const struct problem *p)
 {
-    bool others = p->nby > 0;
+    bool others = p->nby > 0, turned = false;
     int kept = 0;
     for (int i = 0; i < p->ninputs; i++)
         others |= p->input[i].role == ROLE_ELEMENT && !access_input_direct(p, i);
@@ -261,6 +261,10 @@ bool plan_divides_numbers(const struct problem *p)
         kept += !p->space[d].reduced;
     if (segments_in_pieces(p))
         return true;
+    for (int o = 0; o < p->noutputs; o++)
+        turned |= output_moment(&p->output[o]) == AT_POINT && !access_output_direct(p, o);
+    if (p->kind == KIND_SCAN) /* positions along several axes */
+        return p->rank - kept > 1 && kept > 0 && (others || turned);
     return p->kind == KIND_REDUCE && p->rank > 1 && others && (p->nby > 0 || kept != 1);
 }
 

@@ -97,3 +97,63 @@ Test(columns, rows_of_one_vector)
         harness_close(&h);
     }
 }
+
+/* What maps load beside the elements of their positions, and where results go: along the scanned axes and across them, with
+ * indices of several axes, before and after the ends; and operators of several fields. */
+static const char *const beside[] = {
+    "inputs: {x: 'i32[d, m, n]'}\nover: [d, m]\nmap: x - x[0, 0, -1]\noperator: add\noutputs: {y: 'i32[n, m, d]'}\n",
+    "inputs: {x: 'i16[d, m, n]'}\nover: [d, m]\nmap: i32(x[0, -1, 0]) * 3 - i32(x)\noperator: add\nmode: exclusive\n"
+    "outputs: {y: 'i32[d, m, n]'}\n",
+    "inputs: {x: 'i32[d, m, n]', w: 'i32[m]'}\nover: [d, m]\nmap: x * w + x[-1, 0, 1]\noperator: max\n"
+    "direction: reverse\noutputs: {y: 'i32[d, m, n]'}\n",
+    "inputs: {x: 'i32[d, m, n]'}\nover: [d, m]\nmap: {value: x, index: index(d) * 1000 + index(m)}\noperator: argmax\n"
+    "mode: exclusive\noutputs: {y: {type: 'i32[d, m, n]', value: s.value}, at: {type: 'i64[d, m, n]', value: "
+    "s.index}}\n",
+    "inputs: {x: 'u8[d, m, n]', v: 'u8[d, m, n]'}\nover: [d, m]\nmap: x - v\noperator: add\ndirection: reverse\n"
+    "outputs: {y: 'u32[d, m, n]'}\n",
+    "inputs: {x: 'i32[d, m, n]'}\nover: [d, m]\nmap: {a: x, b: 1}\n"
+    "operator: {state: {a: i32, b: i32}, identity: {a: 1, b: 0}, combine: {a: a.a * b.a, b: a.b * b.a + b.b}}\n"
+    "outputs: {y: {type: 'i32[d, m, n]', value: s.b}}\n",
+};
+enum { BESIDE = sizeof beside / sizeof *beside };
+
+static void check_beside(const char *spec, const int64_t *size, const char *const *set, const char *mode)
+{
+    char text[512];
+    struct harness h;
+    snprintf(text, sizeof text, "kind: scan\n%s", spec);
+    cr_assert(harness_open(&h, "beside", text, "sm_90", set), "%s", h.text);
+    harness_data_at(&h, size, 3, 0, false);
+    cr_assert(harness_check(&h, mode), "%s: %s\n%s", mode, h.text, text);
+    harness_close(&h);
+}
+
+/* Strips of 32 and of 8 columns, whose last tile is in part outside; more blocks than a strip's groups look at at once, so
+ * that the first look is at several tiles, and fewer. */
+Test(columns, strips_that_load_beside)
+{
+    static const int64_t sizes[][3] = { { 31, 40, 5 }, { 101, 7, 33 }, { 1, 1, 3 } };
+    static const char *const rows[] = { "2", "8", "12" };
+    for (int i = 0; i < BESIDE * 3; i++) {
+        const char *threads = i % 3 == 2 ? "384" : "64";
+        const char *set[] = {
+            "strategy", "segscan.strips", "threads", threads, "items", "3", "rows", rows[i % 3], NULL
+        };
+        check_beside(beside[i / 3], sizes[i % 3], set, "seed:1,race,uninit,guard,sms:1");
+        check_beside(beside[i / 3], sizes[i % 3], set, "seed:2,race,uninit,guard,sms:20");
+    }
+}
+
+/* The same by the pipeline, whose rows and columns are known without a division, by look-back and by look-ahead. */
+Test(columns, pipelines_that_load_beside)
+{
+    static const int64_t sizes[][3] = { { 31, 40, 5 }, { 101, 7, 30 }, { 1, 1, 3 } };
+    for (int i = 0; i < BESIDE * 3; i++) {
+        const char *looks = i % 2 ? "4" : "0";
+        const char *set[] = { "strategy", "scan.pipeline",  "threads", "256", "items", "3", "vector", "1", "stages",
+                              "3",        "lookback_warps", looks,     NULL };
+        if (strstr(beside[i / 3], "[0, ") || strstr(beside[i / 3], "[-1, "))
+            continue; /* of arrays whose neighbours are read, no copies are made */
+        check_beside(beside[i / 3], sizes[i % 3], set, "seed:1,race,uninit,guard,sms:2");
+    }
+}

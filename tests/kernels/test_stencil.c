@@ -269,6 +269,30 @@ Test(stencil, values_that_registers_do_not_hold)
     }
 }
 
+/* What stands for elements beyond the array is copied as zeros or stored beside the copies; points at the edge are skipped,
+ * alone and with their whole window. */
+Test(stencil, planes_of_constants)
+{
+    static const char *const boundary[] = { "{constant: 0}", "{constant: 3}", "[{constant: 2}, wrap, {constant: 5}]",
+                                            "interior", "[interior, clamp, interior]" };
+    const int64_t size[8] = { 9, 11, 37 };
+    for (size_t i = 0; i < 2 * (sizeof boundary / sizeof *boundary); i++) {
+        const char *set[] = { "strategy", "stencil.stream", "threads", "64",       "block_x", "32", "block_y",
+                              "2",        "points_x",       "1",       "points_y", "3",       NULL, NULL };
+        char spec[512];
+        struct harness h;
+        snprintf(spec, sizeof spec,
+                 "kind: stencil\ninputs: {u: '%s[d, m, n]'}\nboundary: %s\noutputs:\n"
+                 "  y: {type: '%s[d, m, n]', value: 'u[-1, 0, 0] + 2 * u[0, -1, 0] + 4 * u[0, 0, -1] + 8 * u[0, 0, 2] + "
+                 "16 * u[1, 2, 0]'}\n",
+                 i % 2 ? "i16" : "i32", boundary[i / 2], i % 2 ? "i16" : "i32");
+        cr_assert(harness_open(&h, "constants", spec, "sm_90", set), "%s: %s", boundary[i / 2], h.text);
+        harness_data_at(&h, size, 7, 0, 0);
+        cr_expect(harness_check(&h, "seed:1,race,uninit"), "%s: %s", boundary[i / 2], h.text);
+        harness_close(&h);
+    }
+}
+
 /* A tile of which a thread would copy more pieces than it has room for is refused: it must not be half copied. */
 Test(stencil, planes_are_copied_whole)
 {

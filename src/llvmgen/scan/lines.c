@@ -48,14 +48,6 @@ static kb_val row_at(struct lines *l, kb_val at)
     return kb_select(k, kb_lt(k, distance, 0), kb_imm(k, TY_I32, -1), row_of(l, kb_max(k, distance, 0)));
 }
 
-static int scanned_axes(const struct problem *p)
-{
-    int n = 0;
-    for (int d = 0; d < p->rank; d++)
-        n += p->space[d].reduced;
-    return n;
-}
-
 /* The row of the place, counted in the order of memory. */
 static kb_val row_number(struct lines *l, kb_val at)
 {
@@ -72,7 +64,7 @@ static void set_indices(struct lines *l, struct point *pt, kb_val at)
     const int rank = g->p->rank;
     if (segments_in_pieces(g->p))
         pt->index[1] = l->rows ? row_number(l, at) : l->segment->here.index[1];
-    if (scanned_axes(g->p) != 1 || g->p->offsets >= 0)
+    if (scan_axes(g->p) != 1 || g->p->offsets >= 0)
         return;
     kb_val position = kb_add(k, l->base, kb_cast(k, at, TY_I64));
     if (l->rows) {

@@ -37,12 +37,15 @@ static kb_val element_apart(const struct items *h, int i, kb_val at)
     kb *k = g->k;
     const kb_val stride = space_stride(g);
     kb_val own = kb_add(k, h->base, kb_cast(k, h->own, TY_I64));
-    kb_val steps = h->whole ? kb_imm(k, TY_I64, items_distance(h, i)) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
-    if (g->p->reverse) {
+    if (g->p->reverse)
         own = kb_sub(k, kb_sub(k, h->segment->length, 1), own);
-        steps = kb_neg(k, steps);
-    }
-    return kb_add(k, kb_add(k, h->segment->first, kb_mul(k, own, stride)), kb_mul(k, steps, stride));
+    kb_val element = kb_add(k, h->segment->first, kb_mul(k, own, stride));
+    for (int step = 0; h->whole && h->stepwise && step < i; step++)
+        element = g->p->reverse ? kb_sub(k, element, stride) : kb_add(k, element, stride);
+    if (h->whole && h->stepwise)
+        return element;
+    const kb_val steps = h->whole ? kb_imm(k, TY_I64, i) : kb_cast(k, kb_sub(k, at, h->own), TY_I64);
+    return kb_add(k, element, kb_mul(k, g->p->reverse ? kb_neg(k, steps) : steps, stride));
 }
 
 /* The indices of a point of a segment along the last axis, so that none is divided. */
@@ -83,6 +86,7 @@ void items_point(const struct items *h, struct point *pt, int i)
     else
         point_init(pt, g, element_apart(h, i, at), zero, 0);
     memcpy(pt->index, index, sizeof index);
+    pt->by_element = h->stepwise || scan_axes(g->p) > 1;
 }
 
 /* Does a flag begin a segment at the point, in the order of the scan? */

@@ -89,7 +89,9 @@ struct items {
     kb_val is_start; /* bool: base + own is where the scan begins */
     bool staged;     /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
                      striped ones need none, their own = warp * KB_WARP * n + lane * stretch */
-    bool apart;      /* else: full tiles are loaded and stored by code of their own, without clamps */
+    bool apart;      /* else: full tiles are loaded and stored by code of their own, without clamps … */
+    bool
+        stepwise; /* … and with it: elements follow one another by additions, which multiples in registers cost more than */
     kb_ptr stage;
     bool stage_used; /* since the last block barrier */
     bool rows;       /* segments of equal length follow one another within the tile: */
@@ -188,7 +190,7 @@ void turn_take(struct items *h, const struct direct_vars *ahead);
 /* Outputs: the fields x at position i; `of` is the items.  Then what was kept is stored, of columns where `exists`; the whole
  * block arrives. */
 void turn_keep(void *of, int output, int i, const kb_val *x);
-void turn_leave(const struct items *h, kb_val exists);
+void turn_leave(struct items *h, kb_val exists);
 
 /* ---- outputs that some elements write (kept.c) -------------------------------------------------------------------- */
 

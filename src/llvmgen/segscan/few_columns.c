@@ -98,14 +98,30 @@ struct part {
     kb_val row;                           /* i32: the first one, in the order of the scan */
     kb_val valid;                         /* i32: rows of the tile */
     kb_val at[SCAN_ITEMS_MAX];            /* i32: first element of row i, those outside stand for the last one */
+    kb_val first;                         /* i64: the tile's first row in memory */
+    kb_val number[SCAN_ITEMS_MAX];        /* i32: of row i in memory, from that one on */
     struct direct direct[SCAN_ITEMS_MAX]; /* V of row 0, V of row 1, … */
     kb_tup x[SCAN_ITEMS_MAX], state[SCAN_ITEMS_MAX];
 };
+
+/* The indices of a point, from its row and its column: dividing the number of the element would take more than all else.
+ * What nothing asks for leaves no code. */
+static void part_indices(const struct part *p, struct point *pt, int i)
+{
+    struct gen *g = p->r->g;
+    kb *k = g->k;
+    const int v = p->s->v;
+    const kb_val row = kb_add(k, p->first, kb_cast(k, p->number[i / v], TY_I64));
+    const kb_val column = kb_add(k, kb_cast(k, kb_mul(k, p->s->column, v), TY_I64), i % v);
+    space_split(g, row, 0, g->p->rank, true, pt->index);
+    space_split(g, column, 0, g->p->rank, false, pt->index);
+}
 
 static void part_point(void *of, struct point *pt, int i)
 {
     const struct part *p = of;
     point_init(pt, p->r->g, p->t->start, p->at[i / p->s->v], i % p->s->v);
+    part_indices(p, pt, i);
     pt->direct = &p->direct[i];
     pt->state = &p->state[i];
 }
@@ -126,10 +142,11 @@ static void part_load(const struct scan_ring *r, const struct columns_shape *s, 
     kb *k = g->k;
     *p = (struct part){ .r = r, .t = t, .s = s, .row = row };
     p->valid = kb_name(kb_div(k, t->valid, s->columns), "rows");
+    p->first = kb_div(k, t->start, kb_cast(k, s->columns, TY_I64)); /* once per tile */
     for (int i = 0; i < s->rows; i++) {
         const kb_val last = kb_sub(k, p->valid, 1), at = kb_min(k, kb_add(k, p->row, i), last);
-        const kb_val in_memory = g->p->reverse ? kb_sub(k, last, at) : at;
-        p->at[i] = kb_mul(k, kb_add(k, kb_mul(k, in_memory, s->q), s->column), s->v);
+        p->number[i] = g->p->reverse ? kb_sub(k, last, at) : at;
+        p->at[i] = kb_mul(k, kb_add(k, kb_mul(k, p->number[i], s->q), s->column), s->v);
     }
     for (int in = 0, slot = 0; in < g->p->ninputs; in++) {
         if (r->layout.input[in] < 0)

@@ -2,12 +2,13 @@
 /* few_columns_look.c - look-back of scan.pipeline down a few columns, in place of the look-ahead: see few_columns.c. */
 #include "few_columns.h"
 
-enum { TILES = 8, LOADS = 16 };
+enum { TILES = 8, LOADS = 16, LOADS_OF_LARGE = 12 };
 
 /* Tiles that a warp looks at, all of them in flight: fewer where their words would take too many registers. */
 static int tiles_at_once(const struct gen *g)
 {
-    const int words = state_words(g->p, NULL), fit = words < LOADS ? LOADS / words : 1;
+    const int words = state_words(g->p, NULL), loads = words > 2 ? LOADS_OF_LARGE : LOADS;
+    const int fit = words < loads ? loads / words : 1;
     return fit < TILES ? fit : TILES;
 }
 

@@ -19,7 +19,10 @@
 #include "llvmgen/shared/tile_state.h"
 #include "llvmgen/scan/tile.h"
 
-enum { LOOKS = 4 /* tiles that a group looks at at once, but for the first time */ };
+enum {
+    LOOKS = 4, /* tiles that a group looks at at once, but for the first time */
+    AT_ONCE = 8
+};
 
 /* What all threads of the block share. */
 struct shared {
@@ -77,7 +80,7 @@ static void open_tile(struct gen *g, const struct shared *m, struct strip_tile *
     t->exists = kb_lt(k, number, segments);
     const kb_val column = kb_min(k, number, kb_sub(k, segments, 1));
     segment_open(g, &t->segment, g->c->turns ? turn_segment(g, column) : column);
-    t->h = (struct items){ .g = g, .segment = &t->segment, .n = n, .apart = true };
+    t->h = (struct items){ .g = g, .segment = &t->segment, .n = n, .apart = true, .stepwise = true };
     t->h.turn = g->c->turns ? &m->turn : NULL;
     struct items *h = &t->h;
     h->base = kb_mul(k, kb_cast(k, t->index, TY_I64), rows);
@@ -105,6 +108,42 @@ static void kept_new(struct gen *g, struct kept *c)
 
 /* ---- the passes -------------------------------------------------------------------------------------------------- */
 
+/* Neighbours first, so that operators of many steps do not wait for one another. */
+static kb_tup in_pairs(struct gen *g, const struct items *h)
+{
+    kb_tup x[SCAN_ITEMS_MAX];
+    for (int i = 0; i < h->n; i++)
+        x[i] = h->x[i];
+    for (int n = h->n; n > 1; n = (n + 1) / 2)
+        for (int i = 0; i < n; i += 2)
+            x[i / 2] = i + 1 < n ? state_combine(g, x[i], x[i + 1]) : x[i];
+    return x[0];
+}
+
+/* The combination of the thread's positions.  What those outside contribute, nobody asks for. */
+static kb_tup combined(struct gen *g, struct items *h)
+{
+    kb *k = g->k;
+    h->whole = true;
+    if (!scan_loads_elsewhere(g->p)) { /* else those outside must stay inside */
+        items_contribute(h);
+        h->whole = false;
+        return in_pairs(g, h);
+    }
+    kb_tvar x = kb_var_new(k, state_zero(g), "combined");
+    kb_if(k, h->full) {
+        items_contribute(h);
+        kb_set(k, x, in_pairs(g, h));
+        h->whole = false;
+    }
+    kb_else
+    {
+        items_contribute(h);
+        kb_set(k, x, in_pairs(g, h));
+    }
+    return kb_get(k, x);
+}
+
 /* What the thread combines of the tile that has been fetched, stored. */
 static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *t, struct kept *c)
 {
@@ -116,8 +155,7 @@ static kb_tup upsweep(struct gen *g, const struct shared *m, struct strip_tile *
     } else {
         direct_take(g, &c->value, h->direct, h->n);
     }
-    items_contribute(h);
-    const kb_tup x = items_total(h).x;
+    const kb_tup x = combined(g, h);
     kb_store(g->k, m->aggregates, kb_tid(g->k), x);
     return x;
 }
@@ -127,15 +165,70 @@ static kb_val last_group(struct gen *g, const struct shared *m)
     return kb_ge(g->k, kb_tid(g->k), (m->groups - 1) * m->width);
 }
 
+/* Groups whose words set out together; the same number each time. */
+static int at_once(const struct shared *m)
+{
+    int n = AT_ONCE;
+    while (m->groups % n)
+        n--;
+    return n;
+}
+
+/* Of the group i after that of place `at`: distances that are known go into the loads. */
+static kb_tup of_group(struct gen *g, const struct shared *m, kb_arr from, kb_val at, int i)
+{
+    for (int f = 0; f < from.n; f++)
+        from.e[f] = kb_advance(g->k, from.e[f], kb_imm(g->k, TY_I32, i * m->width));
+    return kb_load(g->k, from, at);
+}
+
+/* Is combining as good as choosing?  Else what is not asked for is left out. */
+static bool combines_soon(const struct gen *g) { return g->nfields == 1; }
+
+/* x := what comes next after it, where `more`; `first`: nothing comes before that. */
+static void join_next(struct gen *g, struct run_var x, kb_tup next, kb_val more, bool first)
+{
+    kb *k = g->k;
+    const struct run so_far = first ? run_none(g) : run_get(g, x);
+    if (combines_soon(g)) {
+        const kb_tup both = first ? next : kb_select(k, so_far.some, state_combine(g, so_far.x, next), next);
+        kb_set(k, x.x, first ? both : kb_select(k, more, both, so_far.x));
+        kb_set(k, x.some, kb_or(k, so_far.some, more));
+        return;
+    }
+    kb_if(k, more) {
+        run_set(g, x, run_join(g, so_far, run_of(g, next, kb_false(k))));
+    }
+}
+
+/* What the groups from place `at` on have combined, as far as they come before the thread. */
+static void join_groups(struct gen *g, const struct shared *m, kb_val at, struct run_var before)
+{
+    kb *k = g->k;
+    const int n = at_once(m);
+    kb_tup x[AT_ONCE];
+    for (int i = 0; i < n; i++)
+        x[i] = of_group(g, m, m->aggregates, at, i);
+    for (int i = 0; i < n && (i < n - 1 || n < m->groups); i++) {
+        const kb_val earlier = kb_gt(k, kb_sub(k, kb_tid(k), at), i * m->width);
+        join_next(g, before, x[i], earlier, i == 0 && n == m->groups);
+    }
+}
+
 /* What comes before the thread in its column of the tile; the last group publishes the column's total. */
 static void meet(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_tup own, kb_val epoch,
                  struct kept *c)
 {
     kb *k = g->k;
     const kb_val never = kb_false(k);
+    const kb_val column = kb_rem(k, kb_tid(k), m->width);
     run_set(g, c->before, run_none(g));
-    kb_for(k, at, kb_rem(k, kb_tid(k), m->width), kb_tid(k), m->width) {
-        run_set(g, c->before, run_join(g, run_get(g, c->before), run_of(g, kb_load(k, m->aggregates, at), never)));
+    if (at_once(m) == m->groups) {
+        join_groups(g, m, column, c->before);
+    } else {
+        kb_for(k, at, column, kb_tid(k), at_once(m) * m->width) {
+            join_groups(g, m, at, c->before);
+        }
     }
     kb_if(k, last_group(g, m)) {
         const struct run total = run_join(g, run_get(g, c->before), run_of(g, own, never));
@@ -178,6 +271,34 @@ static void glance(struct gen *g, const struct shared *m, const struct strip_til
     kb_store(k, m->prefix, kb_tid(k), kb_cast(k, kb_get(k, ends), TY_U32));
 }
 
+/* What the groups from place `at` on have seen goes before *prefix, up to the first prefix. */
+static void take_seen(struct gen *g, const struct shared *m, kb_val at, struct run_var prefix, kb_var done)
+{
+    kb *k = g->k;
+    const int n = at_once(m);
+    kb_tup x[AT_ONCE];
+    kb_val ends[AT_ONCE];
+    for (int i = 0; i < n; i++) {
+        const kb_arr prefixes = { 1, { m->prefix } };
+        x[i] = of_group(g, m, m->seen, at, i);
+        ends[i] = kb_ne(k, of_group(g, m, prefixes, at, i).e[0], 0);
+    }
+    for (int i = 0; i < n; i++) {
+        const struct run so_far = run_get(g, prefix);
+        const kb_val open = kb_not(k, kb_get(k, done));
+        if (combines_soon(g)) {
+            const kb_tup both = kb_select(k, so_far.some, state_combine(g, x[i], so_far.x), x[i]);
+            kb_set(k, prefix.x, kb_select(k, open, both, so_far.x));
+        } else {
+            kb_if(k, open) {
+                kb_set(k, prefix.x, run_join(g, run_of(g, x[i], kb_false(k)), so_far).x);
+            }
+        }
+        kb_set(k, prefix.some, kb_true(k));
+        kb_set(k, done, kb_or(k, kb_get(k, done), ends[i]));
+    }
+}
+
 /* A round of look-back: what the groups see in `looks` tiles each, from `back` on, goes before *prefix in the thread's
  * column, up to the first prefix.  Are all columns of the strip done?  The whole block arrives. */
 static kb_val look_round(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_val back, int looks,
@@ -187,20 +308,31 @@ static kb_val look_round(struct gen *g, const struct shared *m, const struct str
     const kb_val group = kb_cast(k, kb_div(k, kb_tid(k), m->width), TY_U32);
     glance(g, m, t, kb_add(k, back, kb_mul(k, group, looks)), looks, epoch);
     kb_barrier(k); /* see Note [Barriers of a round] */
-    kb_for(k, at, kb_rem(k, kb_tid(k), m->width), kb_imm(k, TY_I32, m->groups * m->width), m->width) {
-        kb_break_if(k, kb_get(k, done));
-        const struct run seen = run_of(g, kb_load(k, m->seen, at), kb_false(k));
-        run_set(g, prefix, run_join(g, seen, run_get(g, prefix)));
-        kb_set(k, done, kb_ne(k, kb_load(k, m->prefix, at), 0));
+    const kb_val column = kb_rem(k, kb_tid(k), m->width);
+    if (at_once(m) == m->groups) {
+        take_seen(g, m, column, prefix, done);
+    } else {
+        kb_for(k, at, column, kb_imm(k, TY_I32, m->groups * m->width), at_once(m) * m->width) {
+            kb_break_if(k, kb_get(k, done));
+            take_seen(g, m, at, prefix, done);
+        }
     }
     /* A warp has all columns of the strip, and all warps have read the same. */
     const kb_val open = kb_ballot(k, kb_not(k, kb_get(k, done)));
     return kb_assume_uniform(kb_eq(k, open, 0), KB_UNI_BLOCK);
 }
 
+/* Are so many tiles of a strip on their way at once that the nearest prefix is further back than one tile per group? */
+static kb_val strips_are_few(struct gen *g, const struct shared *m)
+{
+    kb *k = g->k;
+    const kb_val strips = kb_cast(k, gen_value(g, VAL_STRIPS), TY_I32);
+    return kb_gt(k, kb_blocks(k), kb_mul(k, strips, LOOKS * m->groups));
+}
+
 /* What comes before the tile in the thread's column; not for the first one.  The last group publishes the prefix of
- * what follows.  One tile per group first, which is enough where strips are many; then several.  The whole block
- * arrives. */
+ * what follows.  One tile per group first, which is enough where strips are many; else several at once.  The whole
+ * block arrives. */
 static kb_tup look_back(struct gen *g, const struct shared *m, const struct strip_tile *t, kb_val epoch, kb_tup total)
 {
     kb *k = g->k;
@@ -208,11 +340,15 @@ static kb_tup look_back(struct gen *g, const struct shared *m, const struct stri
     kb_var all = kb_var_new(k, kb_false(k), "all");
     back.uni = all.uni = KB_UNI_BLOCK;
     struct run_var prefix = run_var_new(g, run_none(g));
-    kb_set(k, all, look_round(g, m, t, kb_get(k, back), 1, epoch, prefix, done));
-    kb_set(k, back, kb_add(k, kb_get(k, back), m->groups));
+    kb_if(k, kb_not(k, strips_are_few(g, m))) {
+        kb_set(k, all, look_round(g, m, t, kb_get(k, back), 1, epoch, prefix, done));
+        kb_set(k, back, kb_add(k, kb_get(k, back), m->groups));
+    }
     kb_loop(k) {
         kb_break_if(k, kb_get(k, all));
-        kb_barrier(k); /* all have read what the groups have seen */
+        kb_if(k, kb_gt(k, kb_get(k, back), 1)) {
+            kb_barrier(k); /* all have read what the groups have seen */
+        }
         kb_set(k, all, look_round(g, m, t, kb_get(k, back), LOOKS, epoch, prefix, done));
         kb_set(k, back, kb_add(k, kb_get(k, back), LOOKS * m->groups));
     }
@@ -221,6 +357,19 @@ static kb_tup look_back(struct gen *g, const struct shared *m, const struct stri
         tile_publish(g, state_of(g, m, t, t->index, epoch), state_combine(g, found, total), kb_true(k));
     }
     return found;
+}
+
+/* From what has been loaded to results.  Full tiles have code of their own: what clamps positions, and what follows from
+ * that, is as much as all else.  Nothing lies between scanning and storing, so that states need not wait in registers. */
+static void finish_items(struct strip_tile *t, struct run before)
+{
+    struct items *h = &t->h;
+    kb_if(h->g->k, t->exists) {
+        items_contribute(h);
+        items_scan(h, before, NULL);
+        items_store(h);
+        items_finish(h);
+    }
 }
 
 static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *t, const struct kept *c, kb_val epoch)
@@ -235,13 +384,15 @@ static void downsweep(struct gen *g, const struct shared *m, struct strip_tile *
     }
     kb_else { kb_barrier(k); } /* as in look_back */
     direct_take(g, &c->value, h->direct, h->n);
-    items_contribute(h);
     const struct run outside = { begun, kb_false(k), kb_get(k, prefix) };
-    items_scan(h, run_join(g, outside, run_get(g, c->before)), NULL);
-    kb_if(k, t->exists) {
-        items_store(h);
-        items_finish(h);
+    const struct run before = run_join(g, outside, run_get(g, c->before));
+    h->apart = false; /* all of it is */
+    kb_if(k, h->full) {
+        h->whole = true;
+        finish_items(t, before);
+        h->whole = false;
     }
+    kb_else { finish_items(t, before); }
     if (h->turn)
         turn_leave(h, t->exists);
 }

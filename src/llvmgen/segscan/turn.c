@@ -268,7 +268,8 @@ static void leave(const struct items *h, int output, kb_val exists)
         const struct moved m = moved_at(h, j);
         const kb_val far = kb_mul(k, kb_cast(k, distance(h, m.position), TY_I64), unit);
         start = of_moved(h, own, j, start);
-        kb_if(k, kb_and(k, kb_ge(k, start, 0), kb_lt(k, m.position, kb_sub(k, h->valid, m.positions)))) {
+        const kb_val inside = h->whole ? kb_true(k) : kb_lt(k, m.position, kb_sub(k, h->valid, m.positions));
+        kb_if(k, kb_and(k, kb_ge(k, start, 0), inside)) {
             const kb_ptr to = kb_advance(k, kb_advance(k, gen_output(g, output), kb_mul(k, start, unit)), far);
             const kb_val more = kb_imm(k, TY_I64, g->p->reverse ? -m.positions : m.positions);
             for (int f = 0; f < a->nfields; f++) {
@@ -279,13 +280,23 @@ static void leave(const struct items *h, int output, kb_val exists)
     }
 }
 
-void turn_leave(const struct items *h, kb_val exists)
+static void leave_all(const struct items *h, kb_val exists)
+{
+    for (int o = 0; o < h->g->p->noutputs; o++)
+        if (scan_turns_output(h->g->p, o))
+            leave(h, o, exists);
+}
+
+void turn_leave(struct items *h, kb_val exists)
 {
     if (scan_turns_inputs(h->g->p))
         return;
     meet(h->g);
-    for (int o = 0; o < h->g->p->noutputs; o++)
-        if (scan_turns_output(h->g->p, o))
-            leave(h, o, exists);
+    kb_if(h->g->k, h->full) {
+        h->whole = true;
+        leave_all(h, exists);
+        h->whole = false;
+    }
+    kb_else { leave_all(h, exists); }
     wait_for_readers(h->g);
 }

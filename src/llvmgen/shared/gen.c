@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gen.c - a kernel's parameters: declared from the argument list of the plan, found again by number or identifier; fields of their
- * arrays. */
+ * arrays, and elements that are loaded together. */
 #include "gen.h"
 
 #include "llvmgen/builder/kb_target.h"
@@ -161,4 +161,45 @@ void gen_store_field(struct gen *g, const struct prog_array *a, kb_ptr p, kb_val
     kb_ptr q = kb_advance(g->k, p, kb_add(g->k, kb_mul(g->k, element, a->stride), a->field[field].offset));
     q.ty = a->field[field].type;
     kb_store(g->k, q, 0, x);
+}
+
+/* ---- vectors of elements ----------------------------------------------------------------------------------------- */
+
+int gen_vector_alignment(int bytes)
+{
+    int align = 1;
+    while (align < 16 && bytes % (2 * align) == 0)
+        align *= 2;
+    return align;
+}
+
+void direct_load_shifted(struct gen *g, kb_val element, kb_val further, int n, struct direct_shifted *out)
+{
+    kb *k = g->k;
+    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
+        const int stride = g->p->input[i].array.stride;
+        if (!access_input_direct(g->p, i))
+            continue;
+        const kb_val byte = kb_mul(k, element, stride);
+        kb_ptr at = gen_input(g, i);
+        at.ty = TY_U8;
+        at = kb_advance(k, kb_advance(k, at, kb_and(k, byte, ~3)), kb_mul(k, further, stride));
+        kb_load_words(k, at, kb_imm(k, TY_I32, 0), n * stride + 4, 4, out->word[slot]);
+        out->bits[slot++] = kb_mul(k, kb_and(k, kb_cast(k, byte, TY_U32), 3), 8);
+    }
+}
+
+void direct_take_shifted(struct gen *g, const struct direct_shifted *from, int n, struct direct *out)
+{
+    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
+        const struct prog_array *a = &g->p->input[i].array;
+        kb_val word[2];
+        if (!access_input_direct(g->p, i))
+            continue;
+        for (int w = 0; w < n * a->stride / 4; w++)
+            word[w] = kb_funnel(g->k, from->word[slot][w], from->word[slot][w + 1], from->bits[slot]);
+        for (int j = 0; j < n; j++)
+            out[j].v[slot] = kb_extract(g->k, word, j * a->stride, a->field[0].type);
+        slot++;
+    }
 }

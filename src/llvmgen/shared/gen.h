@@ -78,6 +78,7 @@ struct point {
     kb_val offset;                       /* … and the i32 distance of this one, so that addresses fold */
     int64_t plus;                        /* … and a distance known when generating */
     kb_val index[SPACE_MAX];             /* along each axis; made when asked for */
+    bool by_element;                     /* outputs in the space's order are stored by its number, not by indices */
     bool inside;                         /* its index along the reduced axis is one that points_inside() says */
     kb_val near;                         /* see point_is_near(): the same for many points */
     int distance;                        /* see point_is_near(): of this point */

@@ -7,6 +7,7 @@
  */
 #include "gen.h"
 #include "llvmgen/builder/kb_target.h"
+#include "lower/segments.h"
 
 #include <string.h>
 
@@ -79,16 +80,24 @@ static kb_val *element_inside(struct gen *g, const struct boundary *edge, int fi
     return &at->inside[at->constants - 1];
 }
 
+/* Index i along dimension d, which may lie beyond the edge, by the boundary's mode. */
+static kb_val index_inside(struct gen *g, const struct expr *e, int d, kb_val i, struct element *at)
+{
+    const struct input *in = &g->p->input[e->which];
+    const kb_val extent = gen_extent(g, &in->array.dim[d]);
+    kb_val *inside = NULL;
+    if (in->boundary[d].mode == BOUND_CONSTANT)
+        inside = element_inside(g, &in->boundary[d], e->field, at);
+    return boundary_index(g->k, in->boundary[d].mode, i, extent, inside);
+}
+
 /* Index i along dimension d; `anywhere`: it may lie beyond the edge. */
 static void element_index(struct gen *g, const struct expr *e, int d, kb_val i, bool anywhere, struct element *at)
 {
     kb *k = g->k;
-    const struct input *in = &g->p->input[e->which];
-    const kb_val extent = gen_extent(g, &in->array.dim[d]);
-    if (anywhere && in->boundary[d].mode == BOUND_CONSTANT)
-        i = boundary_index(k, BOUND_CONSTANT, i, extent, element_inside(g, &in->boundary[d], e->field, at));
-    else if (anywhere)
-        i = boundary_index(k, in->boundary[d].mode, i, extent, NULL);
+    const kb_val extent = gen_extent(g, &g->p->input[e->which].array.dim[d]);
+    if (anywhere)
+        i = index_inside(g, e, d, i, at);
     at->number = d == 0 ? i : kb_add(k, kb_mul(k, at->number, extent), i);
 }
 
@@ -100,13 +109,44 @@ static kb_val element_load(struct gen *g, const struct expr *e, const struct ele
     return x;
 }
 
+/* Down columns, the dimension of the only offset of an element; -1: there are more, or none.  The element's distance from
+ * the point's own follows from that dimension's index alone; the others may take divisions. */
+static int only_offset(const struct point *pt, const struct expr *e)
+{
+    const struct problem *p = pt->g->p;
+    int only = -1;
+    if (p->kind != KIND_SCAN || segments_trailing(p) || !pt->direct || !access_input_direct(p, e->which))
+        return -1;
+    for (int d = 0; d < e->noffsets; d++) {
+        if (e->offset[d] && only >= 0)
+            return -1;
+        only = e->offset[d] ? d : only;
+    }
+    return only;
+}
+
+static kb_val number_beside(struct point *pt, const struct expr *e, int d, struct element *at)
+{
+    struct gen *g = pt->g;
+    kb *k = g->k;
+    const struct prog_array *a = &g->p->input[e->which].array;
+    const kb_val own = point_index(pt, d);
+    kb_val away = kb_sub(k, index_inside(g, e, d, kb_add(k, own, e->offset[d]), at), own);
+    for (int after = d + 1; after < a->rank; after++)
+        away = kb_mul(k, away, gen_extent(g, &a->dim[after]));
+    return kb_add(k, point_linear(pt), away);
+}
+
 /* Any input at the point plus constant offsets. */
 static kb_val load_general(struct point *pt, const struct expr *e)
 {
     struct gen *g = pt->g;
     const struct input *in = &g->p->input[e->which];
+    const int only = only_offset(pt, e);
     struct element at = { .number = kb_imm(g->k, TY_I64, 0) };
-    for (int d = 0; d < in->array.rank; d++) {
+    if (only >= 0)
+        at.number = number_beside(pt, e, only, &at);
+    for (int d = 0; only < 0 && d < in->array.rank; d++) {
         const bool beside = e->noffsets && e->offset[d];
         const kb_val i = point_index(pt, in->axis[d]);
         element_index(g, e, d, beside ? kb_add(g->k, i, e->offset[d]) : i, beside, &at);
@@ -284,7 +324,7 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->direct = NULL;
     pt->before = pt->after = 0;
     pt->towards = 1;
-    pt->inside = false;
+    pt->inside = pt->by_element = false;
     pt->state = NULL;
     pt->outputs = NULL;
     pt->g = g;
@@ -399,14 +439,6 @@ kb_val point_bin(struct point *pt, const struct expr *e, const struct prog_dim *
 
 /* ---- direct inputs ----------------------------------------------------------------------------------------------- */
 
-int gen_vector_alignment(int bytes)
-{
-    int align = 1;
-    while (align < 16 && bytes % (2 * align) == 0)
-        align *= 2;
-    return align;
-}
-
 /* n structures as 32-bit words, taken apart. */
 static void load_structures(struct gen *g, const struct prog_array *a, kb_ptr at, int n, bool aligned,
                             struct direct *out, int slot)
@@ -456,37 +488,6 @@ void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n,
                 out[j].v[slot] = x[j];
         }
         slot += a->nfields;
-    }
-}
-
-void direct_load_shifted(struct gen *g, kb_val element, kb_val further, int n, struct direct_shifted *out)
-{
-    kb *k = g->k;
-    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
-        const int stride = g->p->input[i].array.stride;
-        if (!access_input_direct(g->p, i))
-            continue;
-        const kb_val byte = kb_mul(k, element, stride);
-        kb_ptr at = gen_input(g, i);
-        at.ty = TY_U8;
-        at = kb_advance(k, kb_advance(k, at, kb_and(k, byte, ~3)), kb_mul(k, further, stride));
-        kb_load_words(k, at, kb_imm(k, TY_I32, 0), n * stride + 4, 4, out->word[slot]);
-        out->bits[slot++] = kb_mul(k, kb_and(k, kb_cast(k, byte, TY_U32), 3), 8);
-    }
-}
-
-void direct_take_shifted(struct gen *g, const struct direct_shifted *from, int n, struct direct *out)
-{
-    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
-        const struct prog_array *a = &g->p->input[i].array;
-        kb_val word[2];
-        if (!access_input_direct(g->p, i))
-            continue;
-        for (int w = 0; w < n * a->stride / 4; w++)
-            word[w] = kb_funnel(g->k, from->word[slot][w], from->word[slot][w + 1], from->bits[slot]);
-        for (int j = 0; j < n; j++)
-            out[j].v[slot] = kb_extract(g->k, word, j * a->stride, a->field[0].type);
-        slot++;
     }
 }
 

@@ -65,6 +65,12 @@ static void store_fields(struct point *pt, int output, kb_val element, const kb_
         gen_store_field(g, a, gen_output(g, output), element, f, x[f]);
 }
 
+static kb_val own_element(struct point *pt, int output)
+{
+    const bool known = pt->by_element && access_output_direct(pt->g->p, output);
+    return known ? point_linear(pt) : output_element(pt, output);
+}
+
 static void store_ELEMENT(struct point *pt, int output)
 {
     kb *k = pt->g->k;
@@ -77,7 +83,7 @@ static void store_ELEMENT(struct point *pt, int output)
     if (pt->outputs)
         written = pt->outputs->written(pt, output);
     kb_if(k, kb_and(k, written, output_has(pt, output))) {
-        store_fields(pt, output, output_element(pt, output), x);
+        store_fields(pt, output, own_element(pt, output), x);
     }
 }
 

@@ -125,12 +125,40 @@ static int most_items(const struct problem *p, const struct device *d, int threa
         return 0;
     const int states = scan_few_columns(p) ? vector : 1; /* that a thread carries along */
     const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * state_words(p, NULL);
-    /* A part for what is on its way; marks are two registers that every position asks. */
-    const int twentieths = looks ? 20 : !scan_marked(p) ? 16 : state_words(p, NULL) == 1 ? 18 : 12;
-    const int fit = registers * 4 * twentieths / 20 / bytes_per_position(p);
+    /* A part for what is on its way, which is more of states of several fields; marks are two registers that every position
+     * asks. */
+    const int twentieths = looks                       ? (state_fields(p, NULL) > 1 ? 17 : 20)
+                           : !scan_marked(p)           ? 16
+                           : state_words(p, NULL) == 1 ? 18
+                                                       : 12;
+    /* Results that are made of several fields come after the states of all positions. */
+    const int held = bytes_per_position(p), fields = state_fields(p, NULL) > 1 ? 4 * state_words(p, NULL) : 0;
+    const int fit = registers * 4 * twentieths / 20 / (looks && fields > held ? fields : held);
     const int most = items_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;
     return items % 2 ? items : items > 0 ? items - 1 : 0;
+}
+
+/* Elements of the narrowest array in 16 bytes. */
+static int unit_of(const struct problem *p)
+{
+    int unit = 1;
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && UNIT / p->input[i].array.stride > unit)
+            unit = UNIT / p->input[i].array.stride;
+    for (int o = 0; o < p->noutputs; o++)
+        if (output_moment(&p->output[o]) == AT_POINT && UNIT / p->output[o].array.stride > unit)
+            unit = UNIT / p->output[o].array.stride;
+    return unit;
+}
+
+/* Tiles of a few columns are whole units whatever the number of columns, where warps are as many as a vector of them has
+ * parts in a unit; eight, which all tiles have, are enough for all but odd numbers of columns of bytes. */
+static int warps_in_units(const struct problem *p, const struct plan_case *c)
+{
+    enum { MOST = 8 };
+    const int parts = unit_of(p) / c->tunable[TN_VECTOR], warps = parts < MOST ? parts : MOST;
+    return scan_few_columns(p) && warps > 1 ? warps : 1;
 }
 
 /* The largest tile, where the tuned one does not fit: by more threads with fewer vectors or the other way round. */
@@ -140,7 +168,7 @@ static void largest_tile(const struct problem *p, const struct device *d, struct
     int best = 0;
     for (int threads = FROM;
          all_threads(threads, c->tunable[TN_UPSWEEP_WARPS], markers(p), c->tunable[TN_LOOKBACK_WARPS]) <= THREADS_MAX;
-         threads += 32) {
+         threads += 32 * warps_in_units(p, c)) {
         const int items = most_items(p, d, threads, c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_VECTOR],
                                      c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
         if (threads * items <= best)
@@ -165,7 +193,7 @@ enum {
     WHOLE_ROWS_FROM = 1 << 23, /* H200 f32 of 2^24/2^22/2^20 by 4: 140/43.6/18.0 us, with look-back 149/43.3/15.4 */
     LOOKED_FROM = 1 << 19,
     WORDS_ACROSS = 16, /* of a row's states */
-    WORDS_LOOKED = 2   /* of a state */
+    WORDS_LOOKED = 3   /* of a state */
 };
 
 /* Columns of a thread are side by side as states too. */
@@ -203,19 +231,6 @@ bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct 
 bool scan_leads(const struct problem *p)
 {
     return p->reverse && !scan_own_tiles(p) && !scan_marked(p) && !scan_ring_keeps(p);
-}
-
-/* Elements of the narrowest array in 16 bytes. */
-static int unit_of(const struct problem *p)
-{
-    int unit = 1;
-    for (int i = 0; i < p->ninputs; i++)
-        if (access_input_direct(p, i) && UNIT / p->input[i].array.stride > unit)
-            unit = UNIT / p->input[i].array.stride;
-    for (int o = 0; o < p->noutputs; o++)
-        if (output_moment(&p->output[o]) == AT_POINT && UNIT / p->output[o].array.stride > unit)
-            unit = UNIT / p->output[o].array.stride;
-    return unit;
 }
 
 /* Bulk copies of whole lines are faster; rows of columns begin anywhere in them. */

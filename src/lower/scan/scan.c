@@ -164,6 +164,15 @@ static int registers_held(const struct problem *p, const struct plan_case *c)
     return items_most(p, c) > items_most(p, &(struct plan_case){ 0 }) ? words / 4 : words;
 }
 
+bool scan_loads_elsewhere(const struct problem *p)
+{
+    bool any = false;
+    for (int i = 0; i < p->ninputs; i++)
+        any |= p->input[i].placed ||
+               (p->input[i].role == ROLE_ELEMENT && (p->input[i].neighbours || !access_input_direct(p, i)));
+    return any;
+}
+
 /* Their addresses take registers. */
 static bool reads_neighbours(const struct problem *p)
 {

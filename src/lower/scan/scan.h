@@ -18,6 +18,16 @@ static inline bool scan_keeps(const struct problem *p) { return segments_kept(p)
 static inline bool scan_trailing(const struct problem *p) { return segments_trailing(p); }
 /* The last axis is scanned: neighbouring positions are neighbours in memory, but for those of different pieces. */
 static inline bool scan_in_lines(const struct problem *p) { return scan_trailing(p) || segments_in_pieces(p); }
+/* Axes that are scanned. */
+static inline int scan_axes(const struct problem *p)
+{
+    int n = 0;
+    for (int d = 0; d < p->rank; d++)
+        n += p->space[d].reduced;
+    return n;
+}
+/* Do maps load more than the elements of their positions? */
+bool scan_loads_elsewhere(const struct problem *p);
 /* A whole array. */
 static inline bool scan_single(const struct problem *p) { return !scan_keeps(p) && p->offsets < 0; }
 /* Segments of equal length, each by itself. */

@@ -14,8 +14,12 @@ enum {
     WORDS = 20,
     WORDS_OF_FEW = 28,
     WORDS_OF_HALF = 56,
+    WORDS_OF_STATES = 44,
+    OF_ADDRESSES = 6,
     HALF = 512,
-    HEAVY = 4,
+    ITEMS_OF_HALF = 14,
+    HEAVY = 3, /* words of an element: 9 items by 768 threads are tiles of half the size */
+    HEAVY_TURNED = 4,
     WIDE = 2
 };
 
@@ -51,19 +55,35 @@ static struct formula few(const struct problem *p, const struct plan_case *c)
     return f_and(share, f_le(f_mul(rows_of(c), tiles), scan_length(p)));
 }
 
+/* Results that go where indices say, one by one. */
+static bool stores_by_index(const struct problem *p)
+{
+    bool any = false;
+    for (int o = 0; o < p->noutputs; o++)
+        any |= output_moment(&p->output[o]) == AT_POINT && !access_output_direct(p, o);
+    return any;
+}
+
 /* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768, or by 512 where elements are wide: tiles that
- * wait for one another are better large.  Addresses take more registers before sm_90. */
+ * wait for one another are better large, and what a tile takes beside its elements grows with states.  Addresses take more
+ * registers before sm_90, and stay in them from loads elsewhere to stores. */
 static void fit_registers(const struct problem *p, struct plan_case *c, int sm, bool turns)
 {
     const int each = scan_items_in_words(p);
-    if (each >= HEAVY && (turns || each - state_words(p, NULL) >= WIDE) && c->tunable[TN_THREADS] <= HALF) {
+    const bool by_index = !turns && stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
+    const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || scan_loads_elsewhere(p);
+    if (heavy && c->tunable[TN_THREADS] <= HALF) {
+        if (c->tunable[TN_THREADS] == HALF)
+            plan_set(c, TN_THREADS, HALF / 2, NULL);
         plan_set(c, TN_BLOCKS_PER_SM, HALF / c->tunable[TN_THREADS], NULL);
-        plan_set(c, TN_ITEMS, WORDS_OF_HALF / HEAVY, NULL);
+        plan_set(c, TN_ITEMS, ITEMS_OF_HALF, NULL);
         plan_lighten(p, c);
     }
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
-    const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : WORDS_OF_HALF;
-    const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? 4 : 0);
+    const int of_half = by_index ? WORDS_OF_FEW : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
+    const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
+    const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
+                      (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * each > words)
         c->tunable[TN_ITEMS]--;
 }
@@ -76,8 +96,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
-        plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
         fit_registers(p, c, pl->plan->device.sm, turns);
+        plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
         if (turns)
             segscan_turn(pl, c);
         plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);

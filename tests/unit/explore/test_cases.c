@@ -337,6 +337,41 @@ Test(cases, no_case_that_no_size_takes)
     spec_end(&f);
 }
 
+/* Tiles of a few columns are whole units whatever the number of columns: of bytes where that is even, or as many rows as a
+ * warp has are; and states have up to three words. */
+Test(cases, a_few_columns_of_any_type)
+{
+    static const struct {
+        const char *spec;
+        int64_t n;
+        bool taken;
+    } row[] = {
+        { "inputs: {x: 'u8[m, n]'}\noperator: add\noutputs: {y: 'u32[m, n]'}\n", 5, true },
+        { "inputs: {x: 'u8[m, n]'}\noperator: add\noutputs: {y: 'u32[m, n]'}\n", 22, true },
+        { "inputs: {x: 'u8[m, n]'}\noperator: add\noutputs: {y: 'u32[m, n]'}\n", 31, false },
+        { "inputs: {x: 'i16[m, n]'}\noperator: add\noutputs: {y: 'i32[m, n]'}\n", 31, true },
+        { "inputs: {x: 'f16[m, n]'}\nscans: {a: {map: x, operator: min}, b: {map: x, operator: max}}\n"
+          "outputs: {a: 'f16[m, n]', b: 'f16[m, n]'}\ndirection: reverse\n",
+          22, true },
+        { "inputs: {x: 'f32[m, n]'}\nmap: {value: x, index: index(m)}\noperator: argmax\n"
+          "outputs: {y: {type: 'f32[m, n]', value: s.value}, at: {type: 'i64[m, n]', value: s.index}}\n",
+          30, true },
+    };
+    const struct device d = device_of("sm_90");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[400];
+        const int64_t size[] = { 1 << 20, row[i].n };
+        snprintf(text, sizeof text, "kind: scan\nover: m\n%s", row[i].spec);
+        SPEC_BEGIN(f);
+        spec_build(&f, text);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = size, .sms = 132 });
+        cr_assert(plan && plan->ncases > 0);
+        cr_expect_eq(strstr(plan->cases[0].code.name, "columns_pipeline") != NULL, row[i].taken, "row %zu: %s", i,
+                     plan->cases[0].code.name);
+        spec_end(&f);
+    }
+}
+
 /* Tunables that only some cases of a strategy have leave those as they are that take the other launches. */
 Test(cases, settings_of_some_cases)
 {
