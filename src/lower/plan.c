@@ -253,11 +253,11 @@ static void add_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_
 
 static void note_index(const struct expr *e, void *any) { *(bool *)any |= e->kind == EX_INDEX; }
 
-/* Do elements ask for indices along reduced axes that are several, or for where rows of their arrays begin? */
-static bool divides_places(const struct problem *p)
+/* Do elements ask for indices along reduced axes that are several: by index(), or for `others`? */
+static bool divides_places(const struct problem *p, bool others)
 {
     int reduced = 0;
-    bool any = access_beside(p);
+    bool any = others;
     for (int d = 0; d < p->rank; d++)
         reduced += p->space[d].reduced;
     for (int r = 0; r < p->nreductions; r++)
@@ -280,7 +280,7 @@ bool plan_divides_numbers(const struct problem *p)
         return false;
     /* Columns inside boxes are numbered through all boxes. */
     if (p->offsets < 0 && kept > 0 && kept < p->rank &&
-        (divides_places(p) || (!p->space[0].reduced && !segments_trailing(p))))
+        (divides_places(p, others) || (!p->space[0].reduced && !segments_trailing(p))))
         return true;
     return p->rank > 1 && others && (p->nby > 0 || kept != 1);
 }
