@@ -105,8 +105,8 @@ static void fit_registers(const struct problem *p, const struct columns *of, str
         plan_set(c, TN_ITEMS, access_vector_width(p), "H100 i16[10000000, 3]: 8 items 40 us, 4 50; bytes: model");
     if (wide)
         plan_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
-    if (access_beside(p) && c->tunable[TN_ITEMS] * vector > BESIDE_MAX)
-        plan_set(c, TN_ITEMS, BESIDE_MAX / vector, "room for where rows begin");
+    if (access_beside(p) && c->tunable[TN_ITEMS] * vector > BESIDE_MAX / 2) /* beside a state per column */
+        plan_set(c, TN_ITEMS, BESIDE_MAX / 2 / vector, "room for where rows begin");
     if (narrow(p) && words >= 2 * COLUMN_WIDE_WORDS)
         plan_set(c, TN_BLOCKS_PER_SM, 4, "H100 i16 twice by 1024, i8 by 64768: 96/121 us, 8 blocks 106/125");
 }
