@@ -314,6 +314,30 @@ static void take_last(struct columns *c)
     take_points(c, pt);
 }
 
+/* All places of this thread. */
+static void take_places(struct columns *c)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_val last = c->words ? hold_back(c) : kb_false(k);
+    c->sure = points_inside(g, c->hi);
+    /* Where columns are loaded one by one, places may be few.  Wide ones wait for memory, not for instructions. */
+    enum { NARROW = 8 };
+    const bool placed = c->sure.ir != c->hi.ir, alone = c->rows == 1 && !g->c->aligned && !c->words;
+    if (alone && access_vector_width(g->p) >= NARROW && !g->p->sums && !placed) {
+        take_few(c);
+        return;
+    }
+    kb_for(k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
+        take_round(c, first);
+    }
+    if (c->words) {
+        kb_if(k, last) {
+            take_last(c);
+        }
+    }
+}
+
 /* Combine the places [from, to) of the columns of vector q0 + x; striped, of columns q0 * V + x, … + across + x, … */
 static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
 {
@@ -338,23 +362,7 @@ static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
     for (int j = 0; j < (c->striped ? c->vector : 1); j++)
         c->edges[j] = row_edges(g, &c->seg[j].here, c->striped ? 1 : c->vector);
     my_places(c, from, kb_select(k, c->exists, to, from));
-    const kb_val last = c->words ? hold_back(c) : kb_false(k);
-    c->sure = points_inside(g, c->hi);
-    /* Where columns are loaded one by one, places may be few.  Wide ones wait for memory, not for instructions. */
-    enum { NARROW = 8 };
-    const bool placed = c->sure.ir != c->hi.ir, alone = c->rows == 1 && !g->c->aligned && !c->words;
-    if (alone && access_vector_width(g->p) >= NARROW && !g->p->sums && !placed) {
-        take_few(c);
-        return;
-    }
-    kb_for(k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
-        take_round(c, first);
-    }
-    if (c->words) {
-        kb_if(k, last) {
-            take_last(c);
-        }
-    }
+    take_places(c);
 }
 
 /* The partials base + i * width of the parts that are this thread's, several of them in flight. */
