@@ -116,6 +116,14 @@ bool access_any_direct(const struct problem *p)
     return any;
 }
 
+bool access_beside(const struct problem *p)
+{
+    bool any = false;
+    for (int i = 0; i < p->ninputs; i++)
+        any |= p->input[i].neighbours && access_input_direct(p, i);
+    return any;
+}
+
 int access_vector_width(const struct problem *p)
 {
     int stride = 0;

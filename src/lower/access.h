@@ -35,6 +35,7 @@ int access_vector_width(const struct problem *p);
 int access_tile_pitch(int n, int bytes);
 int access_widest(const struct problem *p); /* bytes of the widest field of a direct array, at least 1 */
 bool access_any_direct(const struct problem *p);
+bool access_beside(const struct problem *p); /* a direct input is read beside the point, too */
 
 /* Number of points: the product of the extents. */
 struct formula access_count(const struct problem *p);

@@ -251,12 +251,29 @@ void plan_case_variant(struct planner *pl, struct plan_case *c, const char *vari
 
 static void add_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_arg *)k->arg)[k->nargs++] = arg; }
 
+static void note_index(const struct expr *e, void *any) { *(bool *)any |= e->kind == EX_INDEX; }
+
+/* Do elements ask for indices along reduced axes that are several: by index(), or for `others`? */
+static bool divides_places(const struct problem *p, bool others)
+{
+    int reduced = 0;
+    bool any = others;
+    for (int d = 0; d < p->rank; d++)
+        reduced += p->space[d].reduced;
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            problem_walk(p, p->reduction[r].map[f], note_index, &any);
+    return any && reduced > 1;
+}
+
 bool plan_divides_numbers(const struct problem *p)
 {
-    bool others = p->nby > 0, turned = false;
+    bool others = p->nby > 0, beside = false, turned = false;
     int kept = 0;
-    for (int i = 0; i < p->ninputs; i++)
+    for (int i = 0; i < p->ninputs; i++) {
         others |= p->input[i].role == ROLE_ELEMENT && !access_input_direct(p, i);
+        beside |= p->input[i].role == ROLE_ELEMENT && p->input[i].neighbours;
+    }
     for (int d = 0; d < p->rank; d++)
         kept += !p->space[d].reduced;
     if (segments_in_pieces(p))
@@ -265,7 +282,14 @@ bool plan_divides_numbers(const struct problem *p)
         turned |= output_moment(&p->output[o]) == AT_POINT && !access_output_direct(p, o);
     if (p->kind == KIND_SCAN) /* positions along several axes */
         return p->rank - kept > 1 && kept > 0 && (others || turned);
-    return p->kind == KIND_REDUCE && p->rank > 1 && others && (p->nby > 0 || kept != 1);
+    if (p->kind != KIND_REDUCE)
+        return false;
+    others |= beside;
+    /* Columns inside boxes are numbered through all boxes. */
+    if (p->offsets < 0 && kept > 0 && kept < p->rank &&
+        (divides_places(p, others) || (!p->space[0].reduced && !segments_trailing(p))))
+        return true;
+    return p->rank > 1 && others && (p->nby > 0 || kept != 1);
 }
 
 struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const char *suffix)

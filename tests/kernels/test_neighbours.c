@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_neighbours.c - maps of reductions and scans that read neighbours: those of a vector's elements come from the vector,
  * those of a tile's from the ring, and neither across the end of a row, nor after another thread has stored there.
+ * Segments and columns that go on from row to row, and rows that are shorter than a vector.
  */
 #include <criterion/criterion.h>
 
@@ -59,4 +60,67 @@ Test(neighbours, of_vectors_and_tiles, .timeout = 200)
         cr_assert(harness_check(&h, "seed:1,race,uninit"), "%s: %s\n%s", row[i / 3].strategy, h.text, spec);
         harness_close(&h);
     }
+}
+
+#define BESIDE        "i32(x) - 3 * i32(x[0, 0, -1]) + 5 * i32(x[0, 0, 2]) - 7 * i32(x[0, 0, 1])"
+#define PLANES        REDUCE("x: 'i8[d, m, n]'", "[m, n]", BESIDE, "i32[d]")
+#define ROWS_OF(type) REDUCE("x: '" type "[m, n]'", "n", "i32(x) - 3 * i32(x[0, -1]) + i32(x[0, 1])", "i32[m]")
+#define LINES(type)   REDUCE("x: '" type "[d, m, n]'", "m", BESIDE, "i32[d, n]")
+
+/* What the planner chooses for sizes, at which rows end anywhere in vectors. */
+static const struct {
+    const char *spec, *name;
+    int64_t size[3];
+} chosen[] = {
+    { PLANES, "long", { 2, 111, 303 } },
+    { PLANES, "rows", { 2, 531, 15 } },
+    { PLANES, "warps", { 3, 700, 1 } },
+    { PLANES, "warps", { 3, 300, 3 } },
+    { PLANES, "warps", { 2, 100, 16 } },
+    { PLANES, "short", { 260, 37, 17 } },
+    { PLANES, "medium", { 3, 7, 37 } },
+    { PLANES, "packed", { 5, 8, 8 } },
+    { PLANES, "tile", { 40, 11, 5 } },
+    { ROWS_OF("i8"), "short", { 300, 1023 } },
+    { ROWS_OF("i16"), "short", { 257, 260 } },
+    { ROWS_OF("i8"), "quad", { 77, 4 } },
+    { ROWS_OF("u8"), "octet", { 70, 8 } },
+    { ROWS_OF("i16"), "tile", { 70, 9 } },
+    { LINES("u8"), "columns_scalar", { 130, 5, 9 } },
+    { LINES("i16"), "columns_scalar", { 1030, 7, 1 } },
+    { LINES("i32"), "columns", { 300, 5, 16 } },
+    { REDUCE("x: 'i32[d, m, n]'", "d", BESIDE, "i32[m, n]"), "columns", { 7, 94, 46 } },
+    { REDUCE("x: 'i32[d, m, n]'", "d", BESIDE, "i32[m, n]"), "strips", { 70, 28, 5 } },
+};
+
+Test(neighbours, of_chosen_sizes, .timeout = 200)
+{
+    static const char *const boundary[] = { "clamp", "{constant: 5}", "reflect" };
+    for (size_t i = 0; i < 3 * sizeof chosen / sizeof *chosen; i++) {
+        char spec[400];
+        struct harness h;
+        snprintf(spec, sizeof spec, "%sboundary: %s\n", chosen[i / 3].spec, boundary[i % 3]);
+        cr_assert(harness_open(&h, "chosen", spec, "sm_90", NULL), "%s\n%s", h.text, spec);
+        harness_data_at(&h, chosen[i / 3].size, 3, 0, false);
+        cr_assert(harness_check(&h, "seed:1,race,uninit,guard,sms:1"), "%s: %s\n%s", chosen[i / 3].name, h.text, spec);
+        cr_expect(strcmp(ptxgen_host_case(h.host), chosen[i / 3].name) == 0, "%zu: case %s", i / 3,
+                  ptxgen_host_case(h.host));
+        harness_close(&h);
+    }
+}
+
+/* An ordered state of two fields by four lanes each. */
+Test(neighbours, short_rows_of_a_state)
+{
+    static const char spec[] =
+        "kind: reduce\ninputs: {x: 'i16[m, n]'}\nover: n\nmap: {length: 'if x > 0 then 1 else 0', all: x > 0}\n"
+        "operator:\n  state: {length: i32, all: bool}\n  identity: {length: 0, all: true}\n"
+        "  combine: {length: 'if b.all then a.length + b.length else b.length', all: a.all and b.all}\n"
+        "outputs: {r: {type: 'i32[m]', value: r.length}}\n";
+    struct harness h;
+    cr_assert(harness_open(&h, "states", spec, "sm_90", NULL), "%s", h.text);
+    harness_data_at(&h, (int64_t[]){ 259, 415, 0 }, 3, 0, false);
+    cr_assert(harness_check(&h, "seed:1,race,uninit,guard,sms:1"), "%s", h.text);
+    cr_expect(strcmp(ptxgen_host_case(h.host), "short") == 0, "case %s", ptxgen_host_case(h.host));
+    harness_close(&h);
 }

@@ -281,11 +281,12 @@ Test(stencil, planes_of_constants)
                               "2",        "points_x",       "1",       "points_y", "3",       NULL, NULL };
         char spec[512];
         struct harness h;
-        snprintf(spec, sizeof spec,
-                 "kind: stencil\ninputs: {u: '%s[d, m, n]'}\nboundary: %s\noutputs:\n"
-                 "  y: {type: '%s[d, m, n]', value: 'u[-1, 0, 0] + 2 * u[0, -1, 0] + 4 * u[0, 0, -1] + 8 * u[0, 0, 2] + "
-                 "16 * u[1, 2, 0]'}\n",
-                 i % 2 ? "i16" : "i32", boundary[i / 2], i % 2 ? "i16" : "i32");
+        snprintf(
+            spec, sizeof spec,
+            "kind: stencil\ninputs: {u: '%s[d, m, n]'}\nboundary: %s\noutputs:\n"
+            "  y: {type: '%s[d, m, n]', value: 'u[-1, 0, 0] + 2 * u[0, -1, 0] + 4 * u[0, 0, -1] + 8 * u[0, 0, 2] + "
+            "16 * u[1, 2, 0]'}\n",
+            i % 2 ? "i16" : "i32", boundary[i / 2], i % 2 ? "i16" : "i32");
         cr_assert(harness_open(&h, "constants", spec, "sm_90", set), "%s: %s", boundary[i / 2], h.text);
         harness_data_at(&h, size, 7, 0, 0);
         cr_expect(harness_check(&h, "seed:1,race,uninit"), "%s: %s", boundary[i / 2], h.text);

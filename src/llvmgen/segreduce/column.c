@@ -34,6 +34,7 @@ struct columns {
     kb_val exists;              /* bool: it has columns */
     kb_val own[GEN_VECTOR_MAX]; /* shifted, bool: the column belongs to no vector before */
     struct segment seg[GEN_VECTOR_MAX];
+    kb_val edges[GEN_VECTOR_MAX]; /* see row_edges(): of the vector, or of each column if these are apart */
     struct partial acc[GEN_VECTOR_MAX];
     bool settles; /* see lower/segreduce/settle.h */
     kb_var settled[GEN_VECTOR_MAX];
@@ -78,8 +79,12 @@ static void place_points(struct columns *c, kb_val place, bool sure, const struc
         segment_point(c->g, &pt[j], &c->seg[j], place, kb_imm(c->g->k, TY_I32, 0), 0);
         pt[j].direct = &d[j];
         pt[j].inside = sure;
-        if (!c->striped)
-            point_is_of_vector(&pt[j], j, c->vector);
+        if (c->striped) {
+            point_in_rows(&pt[j], 0, 1, c->edges[j]);
+            continue;
+        }
+        point_is_of_vector(&pt[j], j, c->vector);
+        point_in_rows(&pt[j], j, c->vector, c->edges[0]);
     }
 }
 
@@ -92,6 +97,23 @@ static void take_points(struct columns *c, struct point *pt)
             state_take_element(c->g, c->acc[j].x, c->acc[j].have, c->settled[j], point_map(&pt[j]));
         else
             partial_take(c->g, &c->acc[j], point_map(&pt[j]));
+    }
+}
+
+/* `items` places from the first on, all of which exist. */
+static void take_sure(struct columns *c, kb_val first)
+{
+    kb *k = c->g->k;
+    kb_val place[SEG_ITEMS_MAX];
+    struct direct d[SEG_ITEMS_MAX];
+    struct point pt[GEN_VECTOR_MAX];
+    for (int u = 0; u < c->items; u++) {
+        place[u] = kb_add(k, first, kb_mul(k, c->step, u));
+        load_place(c, place[u], c->g->c->aligned, &d[u * c->vector]);
+    }
+    for (int u = 0; u < c->items; u++) {
+        place_points(c, place[u], true, &d[u * c->vector], pt);
+        take_points(c, pt);
     }
 }
 
@@ -132,6 +154,28 @@ static void take_round(struct columns *c, kb_val first)
             }
         }
     }
+}
+
+/* The same where places follow each other and none of a map's is beyond an array: whole rounds, then half of one, a
+ * quarter, …, so that few places are not loaded as if they were a round. */
+static void take_few(struct columns *c)
+{
+    kb *k = c->g->k;
+    const int items = c->items;
+    LET(count, kb_sub(k, c->hi, c->lo));
+    LET(whole, kb_add(k, c->lo, kb_and(k, count, -items)));
+    kb_for(k, first, c->lo, whole, items) {
+        take_sure(c, first);
+    }
+    kb_val rest = whole;
+    for (c->items = items / 2; c->items > 0; c->items /= 2) {
+        const kb_val some = kb_ne(k, kb_and(k, count, c->items), 0);
+        kb_if(k, some) {
+            take_sure(c, rest);
+        }
+        rest = kb_add(k, rest, kb_and(k, count, c->items));
+    }
+    c->items = items;
 }
 
 /* ---- row groups -------------------------------------------------------------------------------------------------- */
@@ -189,11 +233,17 @@ static struct partial block_rows(struct gen *g, struct partial *acc, struct segm
 static kb_val open_column(struct gen *g, struct segment *seg, kb_val q, kb_val j)
 {
     kb *k = g->k;
+    const enum columns_of of = g->c->shift[0];
+    const int width = of == COLUMNS_STRIPED ? 1 : gen_tunable(g, TN_VECTOR), last = g->p->rank - 1;
+    if (of != COLUMNS_SHIFTED && segments_behind(g->p) == last && last > 1) { /* a reciprocal is there */
+        kb_val number = kb_mul(k, q, width);
+        const kb_val column = index_along(g, last, &number);
+        segment_column(g, seg, number, kb_add(k, column, kb_cast(k, j, TY_I64)));
+        return kb_true(k);
+    }
     const kb_val per_outer = gen_value(g, VAL_VECTORS_ACROSS);
     const kb_val outer = kb_div(k, q, per_outer);
     const kb_val vector = kb_sub(k, q, kb_mul(k, outer, per_outer));
-    const enum columns_of of = g->c->shift[0];
-    const int width = of == COLUMNS_STRIPED ? 1 : gen_tunable(g, TN_VECTOR);
     if (of != COLUMNS_SHIFTED) {
         segment_column(g, seg, outer, kb_add(k, kb_mul(k, vector, width), kb_cast(k, j, TY_I64)));
         return kb_true(k);
@@ -264,6 +314,30 @@ static void take_last(struct columns *c)
     take_points(c, pt);
 }
 
+/* All places of this thread. */
+static void take_places(struct columns *c)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_val last = c->words ? hold_back(c) : kb_false(k);
+    c->sure = points_inside(g, c->hi);
+    /* Where columns are loaded one by one, places may be few.  Wide ones wait for memory, not for instructions. */
+    enum { NARROW = 8 };
+    const bool placed = c->sure.ir != c->hi.ir, alone = c->rows == 1 && !g->c->aligned && !c->words;
+    if (alone && access_vector_width(g->p) >= NARROW && !g->p->sums && !placed) {
+        take_few(c);
+        return;
+    }
+    kb_for(k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
+        take_round(c, first);
+    }
+    if (c->words) {
+        kb_if(k, last) {
+            take_last(c);
+        }
+    }
+}
+
 /* Combine the places [from, to) of the columns of vector q0 + x; striped, of columns q0 * V + x, … + across + x, … */
 static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
 {
@@ -285,17 +359,10 @@ static void columns_reduce(struct columns *c, kb_val q0, kb_val from, kb_val to)
         if (!access_any_direct(g->p))
             segment_ahead(g, &c->seg[j]);
     }
+    for (int j = 0; j < (c->striped ? c->vector : 1); j++)
+        c->edges[j] = row_edges(g, &c->seg[j].here, c->striped ? 1 : c->vector);
     my_places(c, from, kb_select(k, c->exists, to, from));
-    const kb_val last = c->words ? hold_back(c) : kb_false(k);
-    c->sure = points_inside(g, c->hi);
-    kb_for(k, first, c->lo, c->hi, kb_mul(k, c->step, c->items)) {
-        take_round(c, first);
-    }
-    if (c->words) {
-        kb_if(k, last) {
-            take_last(c);
-        }
-    }
+    take_places(c);
 }
 
 /* The partials base + i * width of the parts that are this thread's, several of them in flight. */

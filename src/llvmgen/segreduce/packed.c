@@ -59,6 +59,9 @@ static void load_round(const struct packed *q, struct round *r, kb_val first, kb
             r->pt[i][j].direct = &r->d[i * q->vector + j];
             point_is_of_vector(&r->pt[i][j], j, q->vector);
         }
+        const kb_val edges = row_edges(g, r->pt[i], q->vector);
+        for (int j = 0; j < q->vector; j++)
+            point_in_rows(&r->pt[i][j], j, q->vector, edges);
         direct_load(g, r->pt[i][0].base, r->pt[i][0].offset, r->pt[i][0].plus, q->vector, g->c->aligned,
                     &r->d[i * q->vector]);
     }

@@ -103,9 +103,23 @@ static void end_point(struct run *r, struct point *pt, kb_val number)
     segment_point(r->g, pt, s->seg, kb_select(k, kb_lt(k, number, r->head), head, tail), kb_imm(k, TY_I32, 0), 0);
 }
 
+/* Points side by side know which of their neighbours they have; not where pieces may end in between. */
+static void points_side_by_side(const struct run *r, struct point *pt, int n)
+{
+    const int together = segments_in_pieces(r->g->p) && !r->aligned ? 1 : n;
+    for (int first = 0; first < n; first += together) {
+        const kb_val edges = row_edges(r->g, &pt[first], together);
+        for (int j = 0; j < together; j++) {
+            point_is_of_vector(&pt[first + j], j, together);
+            point_in_rows(&pt[first + j], j, together, edges);
+        }
+    }
+}
+
 static void take_point(struct run *r, struct point *pt, const struct direct *d)
 {
     pt->direct = d;
+    points_side_by_side(r, pt, 1);
     points_store(pt, 1, false);
     partial_take(r->g, &r->stretch->total, point_map(pt));
 }
@@ -247,8 +261,8 @@ static void vector_points(const struct run *r, const struct round *in, int i, st
     for (int j = 0; j < r->vector; j++) {
         segment_point(r->g, &pt[j], r->stretch->seg, in->named, in->at[i], in->plus[i] + j);
         pt[j].direct = &in->d[i * r->vector + j];
-        point_is_of_vector(&pt[j], j, r->vector);
     }
+    points_side_by_side(r, pt, r->vector);
 }
 
 static kb_tup vector_total(const struct run *r, struct point *pt)

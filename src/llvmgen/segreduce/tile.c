@@ -143,19 +143,42 @@ static void copy_tile(const struct tiles *t, const struct tile *x)
 
 /* ---- reducing ---------------------------------------------------------------------------------------------------- */
 
+/* Where rows begin among n elements of this lane's chunk, from `at` of the stage and `position` of the segment on; and
+ * the values beside them, which are staged, too. */
+static kb_val load_beside(const struct tiles *t, const struct segment *seg, const struct tile *x, kb_val at,
+                          kb_val position, int n, struct direct *beside)
+{
+    struct gen *g = t->g;
+    kb *k = g->k;
+    struct point first;
+    if (!access_beside(g->p))
+        return (kb_val){ .ir = NULL };
+    segment_point(g, &first, seg, seg->first, position, 0);
+    const kb_val edges = row_edges(g, &first, n);
+    for (int side = 0; side < 2; side++) {
+        const kb_val own = kb_imm(k, TY_I32, side ? n - 1 : 0), next = kb_imm(k, TY_I32, side ? n : -1);
+        const kb_val there = kb_select(k, row_begins(k, edges, side * n), own, next);
+        staged_load(&t->stages, x->stage, tile_element(t, x), kb_add(k, at, there), 1, &beside[side]);
+    }
+    return edges;
+}
+
 /* Elements `done`, …, done + n - 1 of this lane's chunk, which begins at element `at` of the stage. */
 static void take_elements(const struct tiles *t, const struct segment *seg, const struct tile *x, kb_val at,
                           kb_val done, int n, struct partial *acc)
 {
     struct gen *g = t->g;
     kb *k = g->k;
-    struct direct d[UNROLL];
+    struct direct d[UNROLL], beside[2];
     staged_load(&t->stages, x->stage, tile_element(t, x), kb_add(k, at, done), n, d);
+    const kb_val edges = load_beside(t, seg, x, kb_add(k, at, done), kb_add(k, t->from, done), n, beside);
     for (int u = 0; u < n; u++) {
         struct point pt;
         segment_point(g, &pt, seg, seg->first, kb_add(k, t->from, done), u);
         pt.direct = &d[u];
+        pt.beside = beside;
         point_is_of_vector(&pt, u, n);
+        point_in_rows(&pt, u, n, edges);
         partial_take(g, acc, point_map(&pt));
     }
 }

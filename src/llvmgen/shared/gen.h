@@ -85,6 +85,9 @@ struct point {
     const struct direct *direct;         /* preloaded values, or NULL: load where used */
     int before, after;                   /* points of its row beside it whose values are there too, … */
     int towards;                         /* … those after it at higher (1) or lower (-1) places of `direct` */
+    kb_val edges;                        /* u32, see row_edges(); none: vectors do not say where rows begin */
+    int at, of;                          /* it is number `at` of `of` points that are side by side */
+    const struct direct *beside;         /* of the points before the first and after the last of these, or NULL */
     const kb_tup *state;                 /* r, s or total in values of outputs, or NULL */
     kb_val segment;                      /* i64 number, for outputs per irregular segment */
     kb_val bin;                          /* i64 number, for totals of scans by index */
@@ -107,6 +110,15 @@ kb_val gen_load_beside(struct gen *g, int input, kb_val i);
 void point_is_near(struct point *pt, kb_val first, int distance);
 /* The point is number j of n that are side by side, whose values it has before and after its own. */
 void point_is_of_vector(struct point *pt, int j, int n);
+/* Where rows begin among n points that are side by side, the first of them being `pt` (boundary.c): bit i of the result,
+ * u32, for point i, and bit n for the one after them.  No value where no map reads neighbours.  Points that it is
+ * given to, and which have `direct`, read neighbours along the last axis by a select where a row may begin, and by one load
+ * where these are not among the points. */
+kb_val row_edges(struct gen *g, struct point *pt, int n);
+void point_in_rows(struct point *pt, int j, int n, kb_val edges); /* number j of n */
+kb_val row_begins(kb *k, kb_val edges, int i);                    /* bool: bit i */
+/* What the expression, an input with offsets, reads from the values of points that are side by side, if it does. */
+bool point_beside(struct point *pt, const struct expr *e, int slot, kb_val *x);
 /* Indices along the only reduced axis at which no at() of a map reads beyond its array: those below this number, at most
  * `end`; i64. */
 kb_val points_inside(struct gen *g, kb_val end);

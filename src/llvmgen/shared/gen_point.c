@@ -271,16 +271,6 @@ static bool is_loaded(const struct point *pt, const struct expr *e, int *away)
     return *away >= -pt->before && *away <= pt->after && right;
 }
 
-/* A vector lies inside a row of the arrays unless segments, or columns, go on from one row to the next. */
-void point_is_of_vector(struct point *pt, int j, int n)
-{
-    const struct problem *p = pt->g->p;
-    if (p->rank > 1 && p->space[p->rank - 1].reduced == p->space[p->rank - 2].reduced)
-        return;
-    pt->before = j;
-    pt->after = n - 1 - j;
-}
-
 kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
 {
     struct point *pt = env->user;
@@ -291,7 +281,8 @@ kb_val point_leaf(kb *k, struct emit_env *env, const struct expr *e)
         int away;
         if (slot >= 0 && pt->direct && is_loaded(pt, e, &away))
             return pt->direct[away * pt->towards].v[slot];
-        return load_general(pt, e);
+        kb_val x;
+        return slot >= 0 && point_beside(pt, e, slot, &x) ? x : load_general(pt, e);
     }
     case EX_AT: return load_placed(pt, env, e);
     case EX_PARAM: return gen_param(g, e->which);
@@ -324,6 +315,8 @@ void point_init(struct point *pt, struct gen *g, kb_val base, kb_val offset, int
     pt->direct = NULL;
     pt->before = pt->after = 0;
     pt->towards = 1;
+    pt->edges = (kb_val){ .ir = NULL };
+    pt->beside = NULL;
     pt->inside = pt->by_element = false;
     pt->state = NULL;
     pt->outputs = NULL;

@@ -105,8 +105,20 @@ static void fit_registers(const struct problem *p, const struct columns *of, str
         plan_set(c, TN_ITEMS, access_vector_width(p), "H100 i16[10000000, 3]: 8 items 40 us, 4 50; bytes: model");
     if (wide)
         plan_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
+    if (access_beside(p) && c->tunable[TN_ITEMS] * vector > BESIDE_MAX / 2) /* beside a state per column */
+        plan_set(c, TN_ITEMS, BESIDE_MAX / 2 / vector, "room for where rows begin");
     if (narrow(p) && words >= 2 * COLUMN_WIDE_WORDS)
         plan_set(c, TN_BLOCKS_PER_SM, 4, "H100 i16 twice by 1024, i8 by 64768: 96/121 us, 8 blocks 106/125");
+}
+
+/* Do other loads read from the same lines of the first-level cache?  Those of neighbours do, of narrow columns one by one,
+ * and of the next places where boxes are small. */
+static bool read_again(const struct problem *p, const struct columns *of)
+{
+    const bool one_by_one = of->of == COLUMNS_STRIPED || of->vector == 1;
+    if (problem_writes(p, AT_POINT) || shares_all(p) || of->of == COLUMNS_SHIFTED || access_beside(p))
+        return true;
+    return one_by_one && (narrow(p) || (of->shape == &shapes[0] && !p->space[0].reduced));
 }
 
 static struct plan_case *columns_case(struct planner *pl, const struct strategy *row, const void *what,
@@ -122,10 +134,7 @@ static struct plan_case *columns_case(struct planner *pl, const struct strategy 
     if (of->beside)
         c->tunable[TN_VECTOR] = of->vector; /* whatever the user sets for the vectors beside it */
     plan_set_pdl(pl, c);
-    plan_set(c, TN_EVICT_FIRST,
-             !problem_writes(pl->plan->problem, AT_POINT) && !shares_all(pl->plan->problem) &&
-                 of->of != COLUMNS_SHIFTED,
-             "every vector is read once, and few are written");
+    plan_set(c, TN_EVICT_FIRST, !read_again(pl->plan->problem, of), "every vector is read once, and few are written");
     fit_registers(pl->plan->problem, of, c);
     segreduce_fit_items(c);
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;

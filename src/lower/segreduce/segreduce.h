@@ -14,10 +14,12 @@ enum {
 
     /* Rows, in vectors of a segment: */
     ROWS_WARP = 400,       /* a warp each up to here; 2048 elements: 61.9 by a block, 62.7 us by a warp, … */
+    ROWS_SHORT = 128,      /* four lanes each up to here, of narrow elements that take many instructions */
     ROWS_WARP_WIDE = 1024, /* … or here: a warp's tree costs states of several words less than a block's */
     ROWS_BLOCK = 2048,     /* 256 threads up to here */
     ROWS_SPLIT = 8192,     /* several blocks each from here on, where blocks do not fill the device evenly: */
     ROWS_BLOCKS_PER_SM = 4,
+    BESIDE_MAX = 32, /* elements of a lane at once where maps read neighbours */
     /* Tiles of whole rows: */
     TILE_SEGMENTS_MIN = 8,
     TILE_STAGES = 2,

@@ -35,6 +35,9 @@ enum { EACH_PER_SM = 256 };
  * does once for all of its segments counts. */
 enum { REPEATED_PER_SM = 64, REPEATED_FEW_PER_SM = 32, REPEATED_LENGTH = 256 };
 
+/* Rows that are short for a warp, of narrow elements that take many instructions: four lanes each. */
+#define SHORT "short"
+
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 /* Shapes of teams, in order of preference: their variants in tuning.def, and above and up to how many vectors a segment
@@ -48,10 +51,13 @@ static const struct shape {
     { "segreduce.subwarp", "repeated_few", 0, REPEATED_FEW },
     { "segreduce.subwarp", "single", 1, EXACTLY },
     { "segreduce.subwarp", "pair", 2, EXACTLY },
+    { "segreduce.subwarp", "quad", 4, EXACTLY },
+    { "segreduce.subwarp", "octet", 8, EXACTLY },
     { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
     { "segreduce.subwarp", "packed", 0, PACKED },
     { "segreduce.subwarp", "tiny", 0, 4 },
     { "segreduce.subwarp", "medium", 4, 32 },
+    { "segreduce.subwarp", SHORT, 4, ROWS_SHORT },
     { "segreduce.subwarp", "warps", 4, ROWS_WARP },
     { "segreduce.block", "split", 0, SPLIT },
     { "segreduce.block", "rows", 0, ROWS_BLOCK },
@@ -133,6 +139,8 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
     while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
            c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
         plan_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, NULL);
+    if (access_beside(p) && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > BESIDE_MAX)
+        plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "room for where rows begin");
     segreduce_fit_items(c);
     plan_lighten(p, c);
 }
@@ -165,7 +173,9 @@ static void fit_wide_state(struct planner *pl, struct plan_case *c)
 /* Where lanes of a warp share vectors with one another, the first-level cache must keep them. */
 static void set_stream(const struct problem *p, struct plan_case *c, const struct shape *shape)
 {
-    if (problem_writes(p, AT_POINT))
+    if (access_beside(p))
+        plan_set(c, TN_EVICT_FIRST, 0, "what neighbours read again stays in the first-level cache");
+    else if (problem_writes(p, AT_POINT))
         plan_set(c, TN_EVICT_FIRST, 0, "H200, a copy of 2^26 f32: 131.5 us, its loads with the hint 137.4");
     else if (shape->up_to == EXACTLY || shape->up_to == PACKED_FEW)
         plan_set(c, TN_EVICT_FIRST, 0,
@@ -258,6 +268,15 @@ static bool no_lane_each(const struct planner *pl, const struct shape *shape)
            (plan_pinned(pl) ? plan_setting(pl, TN_LANES, 0) != 1 : segreduce_tile_length(pl) > 0);
 }
 
+/* Does the shape leave no lane of a warp without elements, where these take as long as their memory? */
+static bool is_short(const struct shape *shape) { return strcmp(shape->name, SHORT) == 0; }
+
+static bool heavy_narrow(const struct problem *p)
+{
+    return access_vector_width(p) >= NARROW && segments_trailing(p) &&
+           (access_beside(p) || segreduce_state_words(p) > 1 || !state_commutative(p));
+}
+
 /* Has a segment 1, 2, 4, … or 32 vectors, and at most so many? */
 static struct formula packed_guard(const struct planner *pl, int vector, int vectors, bool *never)
 {
@@ -331,8 +350,10 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
         return packed_guard(pl, plan_setting(pl, TN_VECTOR, vector), shape->up_to == PACKED ? SEG_WARP : FEW, never);
     segments_length_range(pl, &lo, &hi);
     *never = lo > most || hi < least || least > most;
+    if (is_short(shape)) /* others need all warps that there are */
+        guard = f_ge(segments_count(p), f_mul(plan_sms(p), EACH_PER_SM));
     if (lo < least && !plan_pinned(pl))
-        guard = f_ge(segments_length(p), least);
+        guard = f_and(guard, f_ge(segments_length(p), least));
     return hi <= most ? guard : f_and(guard, f_le(segments_length(p), most));
 }
 
@@ -345,6 +366,8 @@ static bool eligible(const struct planner *pl, const struct strategy *row, const
     if (shape->up_to == EACH && (!sums_shared(pl->plan->problem) || plan_pinned(pl)))
         return false;
     if ((shape->up_to == REPEATED || shape->up_to == REPEATED_FEW) && (plan_pinned(pl) || !repeated(pl->plan->problem)))
+        return false;
+    if (is_short(shape) && (plan_pinned(pl) || !heavy_narrow(pl->plan->problem)))
         return false;
     if (packed(shape) && !plan_pinned(pl) && !access_any_direct(pl->plan->problem))
         return false; /* nothing is read in vectors, and each lane would find its segment for one element */
