@@ -385,10 +385,12 @@ Test(stencil, packed_bytes)
         "-(u[0, -1] + v[-1, 0]) * 7 + far + (251 * u + 253 * v)",
         "(u[0, 1] ^ 5 * v[0, -1]) - (far & u[1, 0]) + (v | 3)",
         "97 * (101 * (u + v[0, 3]) - u[-1, -3] * 99) - far * 90",
+        "(5 * u[-1, 1] - 6 * v - 3 * far + (u[0, 3] << 5) + (v << 8)) >> 3",
+        "(u[0, -3] >> 1) + (v[2, 2] >> 7) - (far >> 8) + (u[1, -1] >> 2) * 100 + ((u + v) >> 0)",
     };
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         for (int64_t columns = 165; columns <= 168; columns++)
-            run_packed(i % 2 ? "u8" : "i8", values[i], columns);
+            run_packed(i % 2 ? "u8" : "i8", values[i < 4 ? i : i / 2 + 2], columns);
 }
 
 /* ---- outputs in another order ------------------------------------------------------------------------------------ */

@@ -229,6 +229,7 @@ static void window(struct sweep *s, const int *points, enum placement place)
     w.tile = s->tile;
     w.turned = s->turned;
     w.box = s->box;
+    w.by_distance = s->turned || stencil_packs(s->g->p) || stencil_narrow(s->g->p);
     window_load(&w);
     w.together = stencil_halves(s->g->p);
     sweep_rows(s, &w);

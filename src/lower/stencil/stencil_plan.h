@@ -27,11 +27,10 @@ struct shape stencil_tuned(struct arena *a, const struct problem *p, const struc
 /* Values that a window of this shape holds at once, over all inputs. */
 int64_t stencil_window_cells(const struct problem *p, const struct shape *s);
 int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c);
+/* Words of four bytes that they lie in, where they are bytes. */
+int64_t stencil_case_words(const struct problem *p, const struct plan_case *c);
 /* Do the registers of a thread hold what its window reads? */
 bool stencil_roomy(const struct problem *p, const struct plan_case *c);
-/* Does a problem of three dimensions read values of 8 or 16 bits alone, several in a register until they are computed
- * with? */
-bool stencil_narrow(const struct problem *p);
 /* How many values a point reads. */
 int stencil_reads(const struct problem *p);
 /* Are the values of a place in a block that streams nearly more than registers hold? */
