@@ -93,8 +93,24 @@ static const char *kind(const struct problem *p)
     return r.lo[0] < -1 || r.hi[0] > 1 ? "far" : "";
 }
 
+/* Two columns per thread in three dimensions, where that halves what a thread computes before its first point, its
+ * values fit into registers and the array is known to fill such boxes.  H200, us, with 4 planes: 27 points of f32 at
+ * 50 x 189 x 191 25 -> 19, seven at 159 x 317 x 511 144 -> 109; but 26 with 68 values per column are best with one. */
+static bool takes_columns(const struct planner *pl, struct shape s)
+{
+    enum { FEW = 72, FULL = 8 };
+    const struct problem *p = pl->plan->problem;
+    const int64_t box = 2 * (int64_t)s.block_x;
+    int64_t lo, hi;
+    s.points_x = 2;
+    plan_extent_range(pl, &p->space[p->rank - 1].extent, &lo, &hi);
+    return p->rank > 2 && lo == hi && (lo + box - 1) / box * box <= lo + lo / FULL &&
+           stencil_window_cells(p, &s) <= FEW;
+}
+
 /* Rows of tuning.def are for boxes along the outermost axis, and for elements of four bytes: of smaller ones a row of
- * the tile, which is stored as a piece of a line, has more. */
+ * the tile, which is stored as a piece of a line, has more.  In three dimensions half as many more (H200, f16: 27
+ * points with 4 planes 255 us, with 8 383). */
 struct shape stencil_turned_shape(struct planner *pl, const struct strategy *row)
 {
     enum { LEAST = 4, MOST = 16 };
@@ -103,13 +119,14 @@ struct shape stencil_turned_shape(struct planner *pl, const struct strategy *row
     int *const along = p->rank > 2 ? &s.points_z : &s.points_y, bytes = 0;
     for (int o = p->noutputs - 1; o >= 0; o--)
         bytes = turn_of(p, o) >= 0 ? ty_bytes(p->output[o].array.field[0].type) : bytes;
-    *along = *along * WORD / bytes;
+    *along = *along * WORD / (p->rank > 2 && bytes < WORD ? 2 * bytes : bytes);
     *along = *along < LEAST ? LEAST : *along > MOST ? MOST : *along;
     if (stencil_turn(p) > 0) {
         s.points_y = s.points_z;
         s.points_z = 1;
         s.block_y = s.threads / (s.block_x * s.block_y);
     }
+    s.points_x = takes_columns(pl, s) ? 2 : s.points_x;
     return s;
 }
 
