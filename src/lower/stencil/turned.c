@@ -88,24 +88,24 @@ static const char *kind(const struct problem *p)
     enum { MANY = 16 };
     static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
     const struct reach r = stencil_space_reach(p);
-    if (stencil_window_cells(p, &one) > MANY)
+    const bool far = r.lo[0] < -1 || r.hi[0] > 1;
+    if (stencil_window_cells(p, &one) > MANY && !(far && p->rank > 2))
         return "many";
-    return r.lo[0] < -1 || r.hi[0] > 1 ? "far" : "";
+    return far ? "far" : "";
 }
 
-/* Two columns per thread in three dimensions, where that halves what a thread computes before its first point, its
- * values fit into registers and the array is known to fill such boxes.  H200, us, with 4 planes: 27 points of f32 at
- * 50 x 189 x 191 25 -> 19, seven at 159 x 317 x 511 144 -> 109; but 26 with 68 values per column are best with one. */
-static bool takes_columns(const struct planner *pl, struct shape s)
+/* Two columns per thread in three dimensions halve what it computes before its first point; where its values fit into
+ * registers.  H200, us, with 4 planes: 27 points of f32 at 50 x 189 x 191 25 -> 19, seven at 159 x 317 x 511 144 -> 109;
+ * but 26 with 68 values per column are best with one. */
+bool stencil_turns_by_pairs(struct planner *pl, const struct shape *s, struct formula *guard)
 {
     enum { FEW = 72, FULL = 8 };
     const struct problem *p = pl->plan->problem;
-    const int64_t box = 2 * (int64_t)s.block_x;
-    int64_t lo, hi;
-    s.points_x = 2;
-    plan_extent_range(pl, &p->space[p->rank - 1].extent, &lo, &hi);
-    return p->rank > 2 && lo == hi && (lo + box - 1) / box * box <= lo + lo / FULL &&
-           stencil_window_cells(p, &s) <= FEW;
+    const struct formula n = stencil_extent(p, p->rank - 1);
+    const int box = s->block_x * s->points_x;
+    *guard = f_le(f_mul(box, f_cdiv(n, box)), f_add(n, f_div(n, FULL)));
+    return p->rank > 2 && stencil_window_cells(p, s) <= FEW && plan_setting(pl, TN_POINTS_X, 0) == 0 &&
+           plan_setting(pl, TN_BLOCK_X, 0) == 0;
 }
 
 /* Rows of tuning.def are for boxes along the outermost axis, and for elements of four bytes: of smaller ones a row of
@@ -126,7 +126,6 @@ struct shape stencil_turned_shape(struct planner *pl, const struct strategy *row
         s.points_z = 1;
         s.block_y = s.threads / (s.block_x * s.block_y);
     }
-    s.points_x = takes_columns(pl, s) ? 2 : s.points_x;
     return s;
 }
 

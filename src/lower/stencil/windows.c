@@ -242,13 +242,21 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
         stencil_keep_wide(pl, c);
 }
 
-/* Windows a point wide, whose outputs in another order leave through shared memory. */
-static void turned_case(struct planner *pl, const struct strategy *row)
+/* Windows one or two points wide, whose outputs in another order leave through shared memory. */
+static void turned_case(struct planner *pl, const struct strategy *row, const char *name, int columns)
 {
-    struct plan_case *c = plan_case_add(pl, row, "turned", (struct formula){ 0 });
     struct shape s = stencil_turned_shape(pl, row);
+    struct formula guard = { 0 };
+    enum { FEW_HALVES = 60 };
+    s.points_x = columns;
+    if (columns > 1 && !stencil_turns_by_pairs(pl, &s, &guard))
+        return;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
     fit_registers(pl, c, &s);
     make_room(pl, c, s);
+    if (columns > 1 && stencil_halves(pl->plan->problem) && stencil_window_cells(pl->plan->problem, &s) > FEW_HALVES)
+        plan_set(c, TN_MIN_BLOCKS, 2,
+                 "left to itself, ptxas 13 held 72 values of two bytes to 80 registers, and spilled");
     c->turns = true;
     c->turns = stencil_turns_fit(pl->plan->problem, c);
     stencil_keep_turned(pl, c);
@@ -301,7 +309,8 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
     const int vector = stencil_vector(p);
     const struct formula guard = stencil_rows_aligned(p, vector);
     if (stencil_turn(p) >= 0) {
-        turned_case(pl, row);
+        turned_case(pl, row, "turned_pairs", 2);
+        turned_case(pl, row, "turned", 1);
         window_case(pl, row, "columns", (struct formula){ 0 }, 1, false, NULL);
         return;
     }
