@@ -273,8 +273,9 @@ Test(stencil, values_that_registers_do_not_hold)
  * alone and with their whole window. */
 Test(stencil, planes_of_constants)
 {
-    static const char *const boundary[] = { "{constant: 0}", "{constant: 3}", "[{constant: 2}, wrap, {constant: 5}]",
-                                            "interior", "[interior, clamp, interior]" };
+    static const char *const boundary[] = { "{constant: 0}", "{constant: 3}",
+                                            "{u: {d: {constant: 2}, m: wrap, n: {constant: 5}}}", "interior",
+                                            "{u: {d: interior, m: clamp, n: interior}}" };
     const int64_t size[8] = { 9, 11, 37 };
     for (size_t i = 0; i < 2 * (sizeof boundary / sizeof *boundary); i++) {
         const char *set[] = { "strategy", "stencil.stream", "threads", "64",       "block_x", "32", "block_y",
@@ -410,10 +411,12 @@ Test(stencil, packed_bytes)
         "-(u[0, -1] + v[-1, 0]) * 7 + far + (251 * u + 253 * v)",
         "(u[0, 1] ^ 5 * v[0, -1]) - (far & u[1, 0]) + (v | 3)",
         "97 * (101 * (u + v[0, 3]) - u[-1, -3] * 99) - far * 90",
+        "(5 * u[-1, 1] - 6 * v - 3 * far + (u[0, 3] << 5) + (v << 8)) >> 3",
+        "(u[0, -3] >> 1) + (v[2, 2] >> 7) - (far >> 8) + (u[1, -1] >> 2) * 100 + ((u + v) >> 0)",
     };
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         for (int64_t columns = 165; columns <= 168; columns++)
-            run_packed(i % 2 ? "u8" : "i8", values[i], columns);
+            run_packed(i % 2 ? "u8" : "i8", values[i < 4 ? i : i / 2 + 2], columns);
 }
 
 /* ---- outputs in another order ------------------------------------------------------------------------------------ */
@@ -445,7 +448,7 @@ static void run_turned(const char *order, const char *type, const char *mode, co
 Test(stencil, outputs_in_another_order)
 {
     static const char *const orders[] = { "n, m", "n, m, d", "m, n, d", "d, n, m", "n, d, m", "m, d, n" };
-    static const int64_t size[] = { 17, 70, 65, 19, 17, 33, 34, 5, 67, 33, 2, 18, 3, 66, 35, 1, 33, 17 };
+    static const int64_t size[] = { 17, 70, 65, 19, 17, 33, 34, 5, 127, 33, 2, 18, 3, 66, 62, 1, 33, 17 };
     for (int i = 0; i < 6; i++)
         for (int mode = i % 2; mode < 6; mode += 2)
             run_turned(orders[i], types[(i + 2 * mode) % NTYPES], modes[mode], &size[i == 0 ? 0 : i < 3 ? 6 : 12]);

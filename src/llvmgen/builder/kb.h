@@ -175,6 +175,9 @@ kb_val kb_popcount(kb *k, kb_val a);
 kb_val kb_mul_high(kb *k, kb_val a, kb_val b); /* the upper half of the product of two u64 */
 /* The word that begins `bits` (u32, below 32) behind the beginning of two neighbouring ones, u32. */
 kb_val kb_funnel(kb *k, kb_val low, kb_val high, kb_val bits);
+/* Four bytes of two words: digit i of `which`, 4 bits each, is the number of the result's byte i, 0 to 3 in `low` and 4
+ * to 7 in `high`; u32. */
+kb_val kb_permute(kb *k, kb_val low, kb_val high, unsigned which);
 /* The four bytes of a word (u32), signed or not, and `plus` (i32), added up. */
 kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus);
 kb_val kb_ctz(kb *k, kb_val a); /* of 0: the width */

@@ -182,6 +182,22 @@ kb_val kb_funnel(kb *k, kb_val low, kb_val high, kb_val bits)
                    kb_uni_max(kb_uni_max(low.uni, high.uni), bits.uni));
 }
 
+kb_val kb_permute(kb *k, kb_val low, kb_val high, unsigned which)
+{
+    if (low.ty != TY_U32 || high.ty != TY_U32) {
+        kb_misuse(k, "bytes of %s and %s", ty_name(low.ty), ty_name(high.ty));
+        return low;
+    }
+    if (k->target->permute)
+        return kb_make(k->target->permute(k, low.ir, high.ir, which), TY_U32, kb_uni_max(low.uni, high.uni));
+    kb_val all = kb_imm(k, TY_U32, 0);
+    for (int i = 0; i < 4; i++) {
+        const int from = (int)(which >> 4 * i & 7);
+        all = kb_or(k, all, kb_shl(k, kb_and(k, kb_shr(k, from < 4 ? low : high, from % 4 * 8), 255), 8 * i));
+    }
+    return all;
+}
+
 kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus)
 {
     const kb_uni uni = kb_uni_max(word.uni, plus.uni);

@@ -5,11 +5,13 @@
  * eight bits on the way: the points 0 and 2 of four are the halves of one word, 1 and 3 those of another, so that a
  * word's arithmetic serves two points.  A half must not overflow into the other: how large its value can be is known
  * when the kernel is generated, differences are lifted by a multiple of 256, and what would grow beyond 16 bits is cut
- * back to 8. At the end the low bytes of both words are put together.
+ * back to 8.  At the end the low bytes of both words are put together.
+ *
+ * Halves of what is read are made once for each column, out of the words of a row, by one instruction in most cases.
  */
 #include "stencil_gen.h"
 
-#include "llvmgen/builder/kb_target.h"
+#include "llvmgen/builder/kb_impl.h"
 
 enum { BYTES = 0x00ff00ff, HALVES = 0x00010001, HALF_MAX = 0xffff };
 
@@ -34,11 +36,35 @@ static struct pair subtract(kb *k, struct pair a, struct pair b)
     return (struct pair){ kb_sub(k, high, b.v), a.most + lift };
 }
 
+/* Times a constant of which the low eight bits count: either way round is the same, the smaller one grows less. */
 static struct pair scale(kb *k, struct pair a, uint32_t by)
 {
-    if (a.most * by > HALF_MAX)
+    enum { NEGATIVE = 128 };
+    by &= 255;
+    const uint32_t times = by > NEGATIVE ? 256 - by : by;
+    if (a.most * times > HALF_MAX)
         a = cut(k, a);
-    return (struct pair){ kb_mul(k, a.v, by), a.most * by };
+    a = (struct pair){ kb_mul(k, a.v, times), a.most * times };
+    return by > NEGATIVE ? subtract(k, (struct pair){ kb_imm(k, TY_U32, 0), 0 }, a) : a;
+}
+
+/* Bits of a byte that a shift to the right by a constant drops: signed ones keep one for the sign. */
+static int dropped(const struct expr *shift)
+{
+    const int by = (int)(shift->arg[1]->imm.i & 255), most = ty_is_signed(shift->type) ? 7 : 8;
+    return by < most ? by : most;
+}
+
+/* Of signed values what is left of the sign bit becomes negative. */
+static struct pair shift_right(kb *k, struct pair a, const struct expr *e)
+{
+    const int by = dropped(e), sign = ty_is_signed(e->type) ? 128 >> by : 0;
+    const uint32_t left = 255 >> by;
+    const kb_val v = kb_and(k, kb_shr(k, a.v, by), (int64_t)left * HALVES);
+    if (!sign)
+        return (struct pair){ v, left };
+    return (struct pair){ kb_add(k, kb_xor(k, v, (int64_t)sign * HALVES), (int64_t)(256 - sign) * HALVES),
+                          left + 256 - (uint32_t)sign };
 }
 
 static uint32_t all_ones(uint32_t most)
@@ -53,10 +79,8 @@ static struct pair combine(kb *k, int op, struct pair a, struct pair b)
 {
     if (op == BIN_SUB)
         return subtract(k, a, b);
-    if (op == BIN_ADD && a.most + b.most > HALF_MAX) {
-        a = cut(k, a);
-        b = cut(k, b);
-    }
+    while (op == BIN_ADD && a.most + b.most > HALF_MAX)
+        *(a.most > b.most ? &a : &b) = cut(k, a.most > b.most ? a : b);
     const uint32_t larger = a.most > b.most ? a.most : b.most;
     switch (op) {
     case BIN_ADD: return (struct pair){ kb_add(k, a.v, b.v), a.most + b.most };
@@ -68,38 +92,68 @@ static struct pair combine(kb *k, int op, struct pair a, struct pair b)
 
 static kb_val widened(kb *k, kb_val byte) { return kb_cast(k, kb_bitcast(k, byte, TY_U8), TY_U32); }
 
-/* Bytes 0 and 2 of the cell's word, or 1 and 3. */
-static kb_val every_other(kb *k, const struct cell *c)
-{
-    return kb_and(k, c->byte % 2 ? kb_shr(k, c->word, 8) : c->word, BYTES);
-}
-
 /* The points sp[0] and sp[2], and the lets that have been evaluated for them. */
 struct two {
     const struct stencil_point *sp;
     struct pair *let;
 };
 
+/* A value of a cell that is there already; else ir NULL. */
+static kb_val known(kb *k, const struct cell *c, const struct emit_cached *v)
+{
+    return c && v->value.ir && kb_reaches(k, v->place) ? v->value : (kb_val){ .ir = NULL };
+}
+
+static struct cell *beside(struct window *w, int input, const int *at, int columns)
+{
+    int there[SPACE_MAX] = { at[0], at[1], at[2] };
+    there[w->rank - 1] += columns;
+    return window_cell(w, input, 0, there);
+}
+
+enum { ODD_BYTES = 0x4341, MIDDLE = 0x5432 }; /* bytes 1 and 3, zeros between; upper half, lower half of the next */
+
+/* Bytes 0 and 2 from the cell on, of two words, c's and the next: by one instruction of what is known, else by the four
+ * bytes from it on, which the next column uses too. */
+static kb_val across(struct window *w, struct cell *c, int input, const int *at, kb_val next)
+{
+    kb *k = w->g->k;
+    const kb_val zero = kb_imm(k, TY_U32, 0);
+    struct cell *const back = beside(w, input, at, -2), *const on = beside(w, input, at, 2),
+                       *const before = beside(w, input, at, -1);
+    const kb_val left = known(k, back, &back->two), right = known(k, on, &on->two),
+                 four = known(k, before, &before->four);
+    if (left.ir && right.ir)
+        return kb_permute(k, left, right, MIDDLE);
+    if (four.ir)
+        return kb_permute(k, four, zero, ODD_BYTES);
+    c->four = (struct emit_cached){ kb_permute(k, c->word, next, c->byte == 2 ? MIDDLE : 0x6543), kb_place(k) };
+    return kb_and(k, c->four.value, BYTES);
+}
+
 /* What the points sp[0] and sp[2] read: of one word, of two words, or loaded byte by byte. */
 static struct pair read_pair(const struct stencil_point *sp, const struct expr *e)
 {
-    kb *k = sp->w->g->k;
-    const struct cell *cell[2];
-    kb_val half[2];
-    for (int i = 0; i < 2; i++) {
-        int at[SPACE_MAX] = { 0 };
-        for (int d = 0; d < sp->w->rank; d++)
-            at[d] = sp[2 * i].at[d] + (e->noffsets ? e->offset[d] : 0);
-        half[i] = widened(k, window_read(sp->w, e->which, 0, at));
-        cell[i] = window_cell(sp->w, e->which, 0, at);
-    }
-    const bool words = cell[0] && cell[1] && cell[0]->word.ir && cell[1]->word.ir;
-    if (words && cell[0]->word.ir == cell[1]->word.ir)
-        return (struct pair){ every_other(k, cell[0]), 255 };
-    if (words)
-        return (struct pair){ kb_or(k, kb_shr(k, every_other(k, cell[0]), 16), kb_shl(k, every_other(k, cell[1]), 16)),
-                              255 };
-    return (struct pair){ kb_or(k, half[0], kb_shl(k, half[1], 16)), 255 };
+    struct window *const w = sp->w;
+    kb *k = w->g->k;
+    int at[SPACE_MAX] = { 0 }, on[SPACE_MAX] = { 0 };
+    for (int d = 0; d < w->rank; d++)
+        on[d] = at[d] = sp->at[d] + (e->noffsets ? e->offset[d] : 0);
+    on[w->rank - 1] += 2;
+    struct cell *const c = window_cell(w, e->which, 0, at), *const other = window_cell(w, e->which, 0, on);
+    kb_val two = c ? known(k, c, &c->two) : (kb_val){ .ir = NULL };
+    if (two.ir)
+        return (struct pair){ two, 255 };
+    if (!c || !other || !c->word.ir || !other->word.ir)
+        two = kb_permute(k, widened(k, window_read(w, e->which, 0, at)), widened(k, window_read(w, e->which, 0, on)),
+                         0x5410);
+    else if (c->word.ir != other->word.ir)
+        two = across(w, c, e->which, at, other->word);
+    else
+        two = c->byte ? kb_permute(k, c->word, kb_imm(k, TY_U32, 0), ODD_BYTES) : kb_and(k, c->word, BYTES);
+    if (c)
+        c->two = (struct emit_cached){ two, kb_place(k) };
+    return (struct pair){ two, 255 };
 }
 
 static struct pair evaluate(const struct two *t, const struct expr *e);
@@ -122,10 +176,31 @@ static struct pair evaluate(const struct two *t, const struct expr *e)
     case EX_UNARY: return subtract(k, (struct pair){ kb_imm(k, TY_U32, 0), 0 }, evaluate(t, e->arg[0]));
     default: break;
     }
-    if (e->op != BIN_MUL)
-        return combine(k, e->op, evaluate(t, e->arg[0]), evaluate(t, e->arg[1]));
     const bool first = e->arg[0]->kind == EX_CONST;
-    return scale(k, evaluate(t, e->arg[first]), (uint32_t)e->arg[!first]->imm.i & 255);
+    switch (e->op) {
+    case BIN_MUL: return scale(k, evaluate(t, e->arg[first]), (uint32_t)e->arg[!first]->imm.i & 255);
+    case BIN_SHL: return scale(k, evaluate(t, e->arg[0]), (e->arg[1]->imm.i & 255) < 8 ? 1U << e->arg[1]->imm.i : 0);
+    case BIN_SHR: return shift_right(k, evaluate(t, e->arg[0]), e);
+    default: return combine(k, e->op, evaluate(t, e->arg[0]), evaluate(t, e->arg[1]));
+    }
+}
+
+/* The four points from sp[0] on, in a word.  A shift comes last: it then serves all four. */
+static kb_val evaluate_four(const struct two *even, const struct two *odd, const struct expr *e)
+{
+    enum { TOP = 128, ALTERNATELY = 0x6240 };
+    kb *k = even->sp->w->g->k;
+    if (e->kind == EX_CAST)
+        return evaluate_four(even, odd, e->arg[0]);
+    if (e->kind != EX_BINARY || e->op != BIN_SHR)
+        return kb_permute(k, evaluate(even, e).v, evaluate(odd, e).v, ALTERNATELY);
+    const int by = dropped(e);
+    const int64_t each = 0x01010101, left = (255 >> by) * each, sign = (TOP >> by) * each;
+    const kb_val v = kb_and(k, kb_shr(k, evaluate_four(even, odd, e->arg[0]), by), left);
+    if (!ty_is_signed(e->type) || by == 0)
+        return v;
+    /* with the top bits set nothing is borrowed from the next byte */
+    return kb_xor(k, kb_sub(k, kb_xor(k, v, sign | TOP * each), sign), TOP * each);
 }
 
 /* Words at once where all points exist, else byte by byte. */
@@ -163,9 +238,7 @@ void packed_row(struct stencil_point *sp, int n)
         for (int i = 0; i < n / 4; i++) {
             const struct two evens = { &sp[4 * i], lets + 2 * i * p->nlets },
                              odds = { &sp[4 * i + 1], lets + (2 * i + 1) * p->nlets };
-            const kb_val even = kb_and(k, evaluate(&evens, out->value[0]).v, BYTES),
-                         odd = kb_and(k, evaluate(&odds, out->value[0]).v, BYTES);
-            word[i] = kb_or(k, even, kb_shl(k, odd, 8));
+            word[i] = evaluate_four(&evens, &odds, out->value[0]);
         }
         store_words(sp, n, o, word);
     }

@@ -229,6 +229,7 @@ static void window(struct sweep *s, const int *points, enum placement place)
     w.tile = s->tile;
     w.turned = s->turned;
     w.box = s->box;
+    w.by_distance = s->turned || stencil_packs(s->g->p) || stencil_narrow(s->g->p);
     window_load(&w);
     w.together = stencil_halves(s->g->p);
     sweep_rows(s, &w);
@@ -254,14 +255,14 @@ static kb_val exists(struct sweep *s, int axis)
     return kb_lt(s->g->k, s->origin[axis], gen_extent(s->g, &s->g->p->space[axis].extent));
 }
 
-/* Row by row. */
-static void by_rows(struct sweep *s, int count, enum placement place)
+/* Row by row, or so many at once. */
+static void by_rows(struct sweep *s, int count, int at_once, enum placement place)
 {
     kb *k = s->g->k;
     const int rank = s->g->p->rank, points = stencil_points(s->g->c, rank, rank - 1),
               lines = rank > 2 ? stencil_points(s->g->c, rank, 1) : 1;
-    const int row[SPACE_MAX] = { rank > 1 ? 1 : points, rank > 2 ? 1 : points, points };
-    kb_for(k, i, kb_imm(k, TY_I64, 0), count, 1) {
+    const int row[SPACE_MAX] = { rank > 1 ? at_once : points, rank > 2 ? 1 : points, points };
+    kb_for(k, i, kb_imm(k, TY_I64, 0), count, at_once) {
         struct sweep there = rank > 1 ? moved(s, 0, i) : *s;
         kb_for(k, j, kb_imm(k, TY_I64, 0), lines, 1) {
             struct sweep at = lines > 1 ? moved(&there, 1, j) : there;
@@ -273,13 +274,18 @@ static void by_rows(struct sweep *s, int count, enum placement place)
 }
 
 /* A window at an edge.  Few warps come there, so that registers count more than that loads are under way together: row
- * by row.  But in three dimensions many warps end a row, and where outputs turn the whole block waits for them. */
+ * by row.  But in three dimensions many warps end a row, and where outputs turn the whole block waits for them.  Windows
+ * of bytes have many rows, of which two go together where they read little. */
 static void edge(struct sweep *s, const int *points, enum placement place)
 {
-    if ((place == PLACE_ROWS && s->g->p->rank > 2) || stencil_turns_together(s->g->p, s->g->c))
+    enum { LITTLE = 13 };
+    const int rank = s->g->p->rank;
+    const bool pairs = stencil_reads(s->g->p) <= LITTLE && place == PLACE_ROWS && rank == 2 && points[0] % 2 == 0 &&
+                       stencil_packs(s->g->p);
+    if ((place == PLACE_ROWS && rank > 2) || stencil_turns_together(s->g->p, s->g->c))
         window(s, points, place);
     else
-        by_rows(s, s->g->p->rank > 1 ? points[0] : 1, place);
+        by_rows(s, rank > 1 ? points[0] : 1, pairs ? 2 : 1, place);
 }
 
 static void windows(struct sweep *s)

@@ -16,6 +16,7 @@ struct cell {
     kb_val v;      /* ir NULL: not loaded yet */
     kb_val word;   /* bytes: the word that it was loaded in, u32, and its place in it; ir NULL: loaded alone */
     int byte;
+    struct emit_cached two, four; /* this byte and the second one after it in halves of a word; four from it on */
 };
 
 /* How much of a window, with all that its points read at known offsets, lies inside the arrays. */
@@ -65,6 +66,7 @@ struct window {
     int turn;                    /* with rings: where the lowest plane that is read lies */
     kb_val first;                /* i64: number of the element at the origin, where it is known already; else ir NULL */
     bool together;               /* points are computed side by side, operation by operation */
+    bool by_distance;            /* PLACE_ROWS: places of columns are computed from the row's first point */
     bool whole;                  /* all points exist and none is skipped, whatever the placement says */
     kb_val exists;               /* bool: points may exist; ir NULL: they may */
     int ncells, capacity;

@@ -60,13 +60,13 @@ static kb_val kept_value(struct point *pt, int output, int f)
     return kb_load(pt->g->k, place_in_tile(pt->env.user, output, f), kb_imm(pt->g->k, TY_I32, 0));
 }
 
-/* The point of the box that the thread stores as its number `turn`, i32. */
-static void place_to_leave(const struct sweep *s, const struct output *o, kb_val turn, kb_val *origin)
+/* The first point of the box that the thread stores. */
+static void place_to_leave(const struct sweep *s, const struct output *o, kb_val *origin)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const int last = g->p->rank - 1, along = box(g, o->axis[last]);
-    kb_val rest = kb_add(k, kb_div(k, kb_tid(k), along), kb_mul(k, turn, kb_threads(k) / along));
+    kb_val rest = kb_div(k, kb_tid(k), along);
     for (int d = last; d >= 0; d--) {
         const int axis = o->axis[d];
         kb_val place = d == last ? kb_rem(k, kb_tid(k), along) : rest;
@@ -78,23 +78,37 @@ static void place_to_leave(const struct sweep *s, const struct output *o, kb_val
     }
 }
 
-/* Stores it, or the one at a distance from it. */
-static void leave(struct sweep *s, int output, kb_val turn, const int *at, enum placement place)
+/* Elements of the output between a point and the one at a distance from it, i64: the same for all threads. */
+static kb_val distance_of(struct gen *g, const struct output *o, const int *at)
 {
-    static const struct point_outputs kept = { .value = kept_value, .written = stencil_written };
-    static const int one[SPACE_MAX] = { 1, 1, 1 };
+    kb *k = g->k;
+    kb_val element = kb_imm(k, TY_I64, 0);
+    for (int d = 0; d < g->p->rank; d++) {
+        const int here = at[o->axis[d]];
+        element =
+            d == 0 ? kb_imm(k, TY_I64, here) : kb_add(k, kb_mul(k, element, gen_extent(g, &o->array.dim[d])), here);
+    }
+    return element;
+}
+
+/* Stores the point at a distance from the thread's first one. */
+static void leave(struct sweep *s, int output, struct window *w, const int *at)
+{
+    static const int none[SPACE_MAX] = { 0 };
     struct gen *g = s->g;
-    struct window w;
-    struct stencil_point sp;
-    kb_val origin[SPACE_MAX];
-    place_to_leave(s, &g->p->output[output], turn, origin);
-    window_init(&w, g, origin, one, place);
-    w.turned = s->turned;
-    w.box = s->box;
-    stencil_point_init(&sp, &w, at, &s->gather);
-    sp.pt.outputs = &kept;
-    kb_if(g->k, sp.exists) {
-        output_store(&sp.pt, output);
+    kb *k = g->k;
+    const struct output *o = &g->p->output[output];
+    const struct prog_array *a = &o->array;
+    struct stencil_point first, sp;
+    stencil_point_init(&first, w, none, &s->gather);
+    stencil_point_init(&sp, w, at, &s->gather);
+    const int scale = *a->field[0].name ? a->stride : 1;
+    const kb_val written = stencil_written(&sp.pt, output);
+    kb_if(k, kb_and(k, written, output_has(&sp.pt, output))) {
+        const kb_ptr from = kb_advance(k, gen_output(g, output), kb_mul(k, output_element(&first.pt, output), scale));
+        const kb_ptr to = kb_advance(k, from, kb_mul(k, distance_of(g, o, at), scale));
+        for (int f = 0; f < a->nfields; f++)
+            gen_store_field(g, a, to, kb_imm(k, TY_I64, 0), f, kept_value(&sp.pt, output, f));
     }
 }
 
@@ -117,22 +131,28 @@ static kb_val box_inside(const struct sweep *s, const struct output *o)
 }
 
 /* All points of the thread; their distances from its first one are known. */
-static void leave_inside(struct sweep *s, int output, int points)
+static void leave_all(struct sweep *s, int output, int points, enum placement place)
 {
+    static const int one[SPACE_MAX] = { 1, 1, 1 };
     struct gen *g = s->g;
+    struct window w;
+    kb_val origin[SPACE_MAX];
+    place_to_leave(s, &g->p->output[output], origin);
+    window_init(&w, g, origin, one, place);
+    w.turned = s->turned;
+    w.box = s->box;
     const int last = g->p->rank - 1, *axis = g->p->output[output].axis;
     const int rows = kb_threads(g->k) / box(g, axis[last]), of_plane = box(g, axis[last - 1]);
     for (int i = 0; i < points; i++) {
         int at[SPACE_MAX] = { 0 };
         at[axis[0]] = i * rows / of_plane;
         at[axis[last - 1]] = i * rows % of_plane;
-        leave(s, output, kb_imm(g->k, TY_I32, 0), at, PLACE_INSIDE);
+        leave(s, output, &w, at);
     }
 }
 
 void turned_leave(struct sweep *s)
 {
-    static const int none[SPACE_MAX] = { 0 };
     struct gen *g = s->g;
     kb *k = g->k;
     int points = 1;
@@ -144,13 +164,8 @@ void turned_leave(struct sweep *s)
         if (!s->turned[o].kept)
             continue;
         kb_if(k, box_inside(s, &g->p->output[o])) {
-            leave_inside(s, o, points);
+            leave_all(s, o, points, PLACE_INSIDE);
         }
-        kb_else
-        {
-            kb_for(k, i, kb_imm(k, TY_I32, 0), points, 1) {
-                leave(s, o, i, none, PLACE_EDGE);
-            }
-        }
+        kb_else { leave_all(s, o, points, PLACE_EDGE); }
     }
 }

@@ -199,11 +199,14 @@ static kb_val load_edge(struct window *w, int input, int field, const int *at)
     const struct reach r = stencil_input_reach(w->g->p, input);
     kb_val row = kb_imm(k, TY_I64, 0), beyond[SPACE_MAX];
     const int last = w->rank - 1;
+    const bool from_row = w->place == PLACE_ROWS && w->by_distance;
     for (int d = 0; d < last; d++)
         row = kb_mul(k, kb_add(k, row, window_index(w, in, &r, d, at[d], &beyond[d])), w->extent[d + 1]);
-    const kb_ptr p =
-        kb_advance(k, gen_input(w->g, input), kb_mul(k, row, structure(&in->array) ? in->array.stride : 1));
-    const kb_val column = window_index(w, in, &r, last, at[last], &beyond[last]);
+    const kb_ptr array = gen_input(w->g, input);
+    const kb_ptr p = from_row ? window_row(w, &in->array, array, at)
+                              : kb_advance(k, array, kb_mul(k, row, structure(&in->array) ? in->array.stride : 1));
+    kb_val column = window_index(w, in, &r, last, at[last], &beyond[last]);
+    column = from_row ? kb_sub(k, column, w->origin[last]) : column;
     kb_val x = gen_load_field(w->g, &in->array, p, column, field);
     for (int d = 0; d <= last; d++)
         if (beyond[d].ir)
@@ -230,16 +233,25 @@ struct run {
     int from, n;
 };
 
+/* Are bytes loaded as whole words, because several columns of each are computed with in packed form? */
+static bool whole_words(const struct window *w, const struct cell *c)
+{
+    const struct reach r = stencil_input_reach(w->g->p, c->input);
+    const int last = w->rank - 1;
+    return (w->skewed || r.hi[last] - r.lo[last] > 2) && w->points[last] % 4 == 0 && stencil_packs(w->g->p);
+}
+
 /* The smallest aligned run of columns that holds all wanted ones among the vector of column x. */
 static struct run run_around(struct window *w, const struct cell *c)
 {
     const struct prog_array *a = &w->g->p->input[c->input].array;
+    const int least = whole_words(w, c) ? 4 : 1;
     const int skew = stencil_skew(w->g->c, w->rank, c->at);
     struct run r = { .n = w->points[w->rank - 1] };
     while (r.n * a->stride > 16)
         r.n /= 2;
     r.from = floor_multiple(c->at[w->rank - 1] - skew, r.n) + skew;
-    for (bool halved = true; r.n > 1 && halved;) {
+    for (bool halved = true; r.n > least && halved;) {
         bool low = false, high = false;
         for (int j = 0; j < r.n; j++)
             *(j < r.n / 2 ? &low : &high) |= waiting(w, c, r.from + j) != NULL;

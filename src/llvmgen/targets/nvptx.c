@@ -134,6 +134,12 @@ static LLVMValueRef nv_sum_bytes(kb *k, LLVMValueRef word, bool is_signed, LLVMV
     return kb_call(k, is_signed ? "llvm.nvvm.idp4a.s.s" : "llvm.nvvm.idp4a.u.u", i32_ty(k), 3, args, false);
 }
 
+static LLVMValueRef nv_permute(kb *k, LLVMValueRef low, LLVMValueRef high, unsigned which)
+{
+    LLVMValueRef args[] = { low, high, i32(k, which) };
+    return kb_call(k, "llvm.nvvm.prmt", i32_ty(k), 3, args, false);
+}
+
 /* ---- synchronisation --------------------------------------------------------------------------------------------- */
 
 static void nv_barrier(kb *k)
@@ -185,5 +191,5 @@ LLVMValueRef nv_asm(kb *k, LLVMTypeRef ret, const char *text, const char *constr
 
 #define HOOK(hook) .hook = nv_##hook,
 const struct kb_target kb_target_nvptx = {
-    .name = "nvptx64", .sum_bytes = nv_sum_bytes, .narrow_fma = nv_narrow_fma, KB_HOOKS(HOOK)
+    .name = "nvptx64", .sum_bytes = nv_sum_bytes, .permute = nv_permute, .narrow_fma = nv_narrow_fma, KB_HOOKS(HOOK)
 };

@@ -55,10 +55,35 @@ static void mark(const struct expr *e, void *user)
     }
 }
 
-/* Values of a window, and of these the ones that a window one place on reads too. */
+/* Values of a window, and of these the ones that a window one place on reads too; the words that bytes lie in. */
 struct values {
-    int64_t all, shared;
+    int64_t all, shared, words;
 };
+
+/* Words of four bytes that what is read lies in; those of a row begin where its own vectors do. */
+static int64_t words_of(const struct cells *c)
+{
+    enum { WORD = 4 };
+    const int rank = c->p->rank;
+    const int64_t size = box_size(c, 0), width = box_size(c, rank - 1);
+    int64_t n = 0;
+    for (int64_t row = 0; row < size / width; row++) {
+        int at[SPACE_MAX] = { 0 };
+        int64_t rest = row, word = INT64_MIN;
+        for (int d = rank - 2; d >= 0; d--) {
+            const int64_t extent = c->points[d] + c->reach.hi[d] - c->reach.lo[d];
+            at[d] = (int)(rest % extent + c->reach.lo[d]);
+            rest /= extent;
+        }
+        const int64_t skew = c->c ? stencil_skew(c->c, rank, at) : 0;
+        for (int64_t i = 0; i < width; i++) {
+            const int64_t x = i + c->reach.lo[rank - 1] - skew, in = (x - (x % WORD + WORD) % WORD) / WORD;
+            n += c->read[row * width + i] && in != word;
+            word = c->read[row * width + i] ? in : word;
+        }
+    }
+    return n;
+}
 
 /* Registers that a value takes: bytes that are not computed with in packed words lie beside the word they came in. */
 static int registers_of(const struct problem *p, enum ty t)
@@ -69,7 +94,7 @@ static int registers_of(const struct problem *p, enum ty t)
 /* c: NULL, or the case whose rows skew. */
 static struct values count(const struct problem *p, const int *points, bool registers, const struct plan_case *plan)
 {
-    struct values n = { 0, 0 };
+    struct values n = { 0 };
     struct cells c = { .p = p, .c = plan };
     const struct skews skew = plan ? stencil_skews(plan, p->rank) : (struct skews){ 0, 0 };
     memcpy(c.points, points, sizeof c.points);
@@ -81,9 +106,10 @@ static struct values count(const struct problem *p, const int *points, bool regi
             const int64_t box = box_size(&c, 0), plane = box_size(&c, 1);
             const int words = registers ? registers_of(p, p->input[c.input].array.field[c.field].type) : 1;
             if (box > BOX_MAX)
-                return (struct values){ box, box };
+                return (struct values){ box, box, box };
             memset(c.read, 0, sizeof *c.read * (size_t)box);
             stencil_each_read(p, mark, &c);
+            n.words += words_of(&c);
             for (int64_t k = 0; k < box; k++) {
                 n.all += c.read[k] ? words : 0;
                 n.shared += c.read[k] && k + plane < box && c.read[k + plane] ? words : 0;
@@ -107,6 +133,14 @@ int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c)
     for (int d = 0; d < p->rank; d++)
         points[d] = stencil_points(c, p->rank, d);
     return count(p, points, false, NULL).all;
+}
+
+int64_t stencil_case_words(const struct problem *p, const struct plan_case *c)
+{
+    int points[SPACE_MAX] = { 0 };
+    for (int d = 0; d < p->rank; d++)
+        points[d] = stencil_points(c, p->rank, d);
+    return count(p, points, false, c).words;
 }
 
 /* Registers of a thread. */

@@ -262,6 +262,23 @@ bool stencil_staged(const struct problem *p, int input)
 
 static bool byte(enum ty t) { return t == TY_I8 || t == TY_U8; }
 
+/* Bits are what the low eight ones of the operands make of them; those that a shift to the right drops are of one byte. */
+static bool packs_operator(const struct expr *e)
+{
+    const bool constant[] = { e->arg[0]->kind == EX_CONST, e->arg[1]->kind == EX_CONST };
+    switch (e->op) {
+    case BIN_ADD:
+    case BIN_SUB:
+    case BIN_AND:
+    case BIN_OR:
+    case BIN_XOR: return true;
+    case BIN_MUL: return constant[0] || constant[1];
+    case BIN_SHL:
+    case BIN_SHR: return constant[1];
+    default: return false;
+    }
+}
+
 /* let: which lets do. */
 static bool packs(const struct problem *p, const bool *let, const struct expr *e)
 {
@@ -276,9 +293,7 @@ static bool packs(const struct problem *p, const bool *let, const struct expr *e
     case EX_BINARY: break;
     default: return false;
     }
-    const bool plain = e->op == BIN_ADD || e->op == BIN_SUB || e->op == BIN_AND || e->op == BIN_OR || e->op == BIN_XOR;
-    const bool scaled = e->op == BIN_MUL && (e->arg[0]->kind == EX_CONST || e->arg[1]->kind == EX_CONST);
-    return (plain || scaled) && packs(p, let, e->arg[0]) && packs(p, let, e->arg[1]);
+    return packs_operator(e) && packs(p, let, e->arg[0]) && packs(p, let, e->arg[1]);
 }
 
 bool stencil_packs(const struct problem *p)

@@ -91,6 +91,11 @@ bool stencil_one_tree(const struct problem *p);
 /* Are all outputs bytes of which the low eight bits are all that is needed on the way, so that rows can be computed in
  * packed words? */
 bool stencil_packs(const struct problem *p);
+/* How many values a point reads. */
+int stencil_reads(const struct problem *p);
+/* Does a problem of three dimensions read values of 8 or 16 bits alone, several in a register until they are computed
+ * with? */
+bool stencil_narrow(const struct problem *p);
 /* Lines for explain: how often what a case loads is used, and what overlaps. */
 void stencil_explain(const struct problem *p, const struct plan_case *c, struct str *out);
 /* Threads are numbered along the points in row-major order, so that their contributions are in order. */

@@ -27,13 +27,10 @@ struct shape stencil_tuned(struct arena *a, const struct problem *p, const struc
 /* Values that a window of this shape holds at once, over all inputs. */
 int64_t stencil_window_cells(const struct problem *p, const struct shape *s);
 int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c);
+/* Words of four bytes that they lie in, where they are bytes. */
+int64_t stencil_case_words(const struct problem *p, const struct plan_case *c);
 /* Do the registers of a thread hold what its window reads? */
 bool stencil_roomy(const struct problem *p, const struct plan_case *c);
-/* Does a problem of three dimensions read values of 8 or 16 bits alone, several in a register until they are computed
- * with? */
-bool stencil_narrow(const struct problem *p);
-/* How many values a point reads. */
-int stencil_reads(const struct problem *p);
 /* Are the values of a place in a block that streams nearly more than registers hold? */
 bool stencil_tight(const struct problem *p, const struct plan_case *c);
 /* The case leaves rows that fill at most half a block's width to the last one, whose launches choose the width; not where
@@ -42,6 +39,8 @@ void stencil_keep_wide(const struct planner *pl, struct plan_case *c);
 /* A case that turns (turned.c): may it?  Its shape; it leaves narrow arrays to the last one. */
 bool stencil_turns_fit(const struct problem *p, const struct plan_case *c);
 struct shape stencil_turned_shape(struct planner *pl, const struct strategy *row);
+/* The same with this many columns per thread: do they pay, and for which arrays? */
+bool stencil_turns_by_pairs(struct planner *pl, const struct shape *s, struct formula *guard);
 void stencil_keep_turned(const struct planner *pl, struct plan_case *c);
 /* Defaults from a shape, made to agree with what the user has set. */
 void stencil_set_shape(struct plan_case *c, struct shape s);

@@ -88,13 +88,29 @@ static const char *kind(const struct problem *p)
     enum { MANY = 16 };
     static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
     const struct reach r = stencil_space_reach(p);
-    if (stencil_window_cells(p, &one) > MANY)
+    const bool far = r.lo[0] < -1 || r.hi[0] > 1;
+    if (stencil_window_cells(p, &one) > MANY && !(far && p->rank > 2))
         return "many";
-    return r.lo[0] < -1 || r.hi[0] > 1 ? "far" : "";
+    return far ? "far" : "";
+}
+
+/* Two columns per thread in three dimensions halve what it computes before its first point; where its values fit into
+ * registers.  H200, us, with 4 planes: 27 points of f32 at 50 x 189 x 191 25 -> 19, seven at 159 x 317 x 511 144 -> 109;
+ * but 26 with 68 values per column are best with one. */
+bool stencil_turns_by_pairs(struct planner *pl, const struct shape *s, struct formula *guard)
+{
+    enum { FEW = 72, FULL = 8 };
+    const struct problem *p = pl->plan->problem;
+    const struct formula n = stencil_extent(p, p->rank - 1);
+    const int box = s->block_x * s->points_x;
+    *guard = f_le(f_mul(box, f_cdiv(n, box)), f_add(n, f_div(n, FULL)));
+    return p->rank > 2 && stencil_window_cells(p, s) <= FEW && plan_setting(pl, TN_POINTS_X, 0) == 0 &&
+           plan_setting(pl, TN_BLOCK_X, 0) == 0;
 }
 
 /* Rows of tuning.def are for boxes along the outermost axis, and for elements of four bytes: of smaller ones a row of
- * the tile, which is stored as a piece of a line, has more. */
+ * the tile, which is stored as a piece of a line, has more.  In three dimensions half as many more (H200, f16: 27
+ * points with 4 planes 255 us, with 8 383). */
 struct shape stencil_turned_shape(struct planner *pl, const struct strategy *row)
 {
     enum { LEAST = 4, MOST = 16 };
@@ -103,7 +119,7 @@ struct shape stencil_turned_shape(struct planner *pl, const struct strategy *row
     int *const along = p->rank > 2 ? &s.points_z : &s.points_y, bytes = 0;
     for (int o = p->noutputs - 1; o >= 0; o--)
         bytes = turn_of(p, o) >= 0 ? ty_bytes(p->output[o].array.field[0].type) : bytes;
-    *along = *along * WORD / bytes;
+    *along = *along * WORD / (p->rank > 2 && bytes < WORD ? 2 * bytes : bytes);
     *along = *along < LEAST ? LEAST : *along > MOST ? MOST : *along;
     if (stencil_turn(p) > 0) {
         s.points_y = s.points_z;

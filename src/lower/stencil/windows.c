@@ -34,6 +34,23 @@ static int64_t value_registers(struct planner *pl, const struct shape *s)
     return stencil_window_cells(p, s) / each;
 }
 
+/* Words of a window whose bytes are computed with in packed form; 0: they are not. */
+static int64_t packed_words(const struct problem *p, const struct plan_case *c)
+{
+    return stencil_packs(p) && c->tunable[TN_POINTS_X] % 4 == 0 ? stencil_case_words(p, c) : 0;
+}
+
+/* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere 6 spill.  On skewed rows, and for longer
+ * offsets or many, the assembler finds what it needs: held to 128 registers it spilled of windows that take 108. */
+static int64_t packed_blocks(struct planner *pl, const struct plan_case *c)
+{
+    enum { FEW = 9 };
+    const struct problem *p = pl->plan->problem;
+    const struct reach r = stencil_space_reach(p);
+    const bool near = r.lo[0] >= -1 && r.hi[0] <= 1 && stencil_reads(p) <= FEW;
+    return stencil_skewed(c) || !near ? 0 : pl->plan->device.sm == 90 ? 6 : 4;
+}
+
 /* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions
  * the assembler finds that itself. */
 static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape s)
@@ -49,23 +66,36 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
             words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
     const int64_t need = OTHERS + words * value_registers(pl, &s), registers = need > MOST ? MOST : need;
     int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
-    /* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere, and on skewed rows, 6 spill */
-    if (stencil_packs(p) && s.points_x % 4 == 0)
-        blocks = d->sm == 90 && !stencil_skewed(c) ? 6 : 4;
-    plan_set(c, TN_MIN_BLOCKS, blocks < 1 ? 1 : (int)blocks, "registers of the device, over the values of a window");
+    blocks = blocks < 1 ? 1 : blocks;
+    if (packed_words(p, c))
+        blocks = packed_blocks(pl, c);
+    plan_set(c, TN_MIN_BLOCKS, (int)blocks, "registers of the device, over the values of a window");
+}
+
+/* The most words of a window whose bytes are computed with in packed form.  Halves at several columns of a word that many
+ * points read are kept, too: ptxas 13 spilled of 50 words on skewed rows and of 64 on others, and not of 40 and 48. */
+static int most_words(const struct problem *p, const struct plan_case *c)
+{
+    enum { MOST = 64, CROWDED = 48, CROWDED_SKEWED = 40, MANY = 19 };
+    if (p->rank < 3 || stencil_reads(p) <= MANY)
+        return MOST;
+    return stencil_skewed(c) ? CROWDED_SKEWED : CROWDED;
 }
 
 /* Smaller windows where the values would not fit into registers, or the code of all points is large. */
-static struct shape fit_registers(struct planner *pl, struct shape s)
+static void fit_registers(struct planner *pl, struct plan_case *c, struct shape *s)
 {
     enum { MOST = 2048 };
-    const int operations = work_is_heavy(pl->plan->problem) ? work_operations(pl->plan->problem) : 0;
-    while ((value_registers(pl, &s) > WINDOW_CELLS || operations * s.points_x * s.points_y * s.points_z > MOST) &&
-           s.points_z * s.points_y > 1) {
-        int *most = s.points_z > s.points_y ? &s.points_z : &s.points_y;
+    const struct problem *p = pl->plan->problem;
+    const int operations = work_is_heavy(p) ? work_operations(p) : 0;
+    stencil_set_shape(c, *s);
+    while ((value_registers(pl, s) > WINDOW_CELLS || packed_words(p, c) > most_words(p, c) ||
+            operations * s->points_x * s->points_y * s->points_z > MOST) &&
+           s->points_z * s->points_y > 1) {
+        int *most = s->points_z > s->points_y ? &s->points_z : &s->points_y;
         *most /= 2;
+        stencil_set_shape(c, *s);
     }
-    return s;
 }
 
 /* Fewer blocks, then smaller windows, where the values of skewed rows, or of many reads, would not fit. */
@@ -195,6 +225,8 @@ static const char *kind(const struct planner *pl, bool shifted)
     const int vector = stencil_vector(p);
     if (p->rank > 2)
         return stencil_narrow(p) ? "" : !near && !shifted ? "far" : stencil_packs(p) ? "packed" : "";
+    if (shifted && stencil_packs(p))
+        return "packed";
     if (vector != 4)
         return vector == 1 ? "single" : "other";
     if (near)
@@ -214,8 +246,7 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     c->aligned = aligned;
     for (int d = 0; shift && d < SPACE_MAX - 1; d++)
         c->shift[d] = shift[d];
-    s = fit_registers(pl, s);
-    stencil_set_shape(c, s);
+    fit_registers(pl, c, &s);
     set_min_blocks(pl, c, s);
     make_room(pl, c, s);
     leave_few_blocks(pl, c);
@@ -223,13 +254,21 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
         stencil_keep_wide(pl, c);
 }
 
-/* Windows a point wide, whose outputs in another order leave through shared memory. */
-static void turned_case(struct planner *pl, const struct strategy *row)
+/* Windows one or two points wide, whose outputs in another order leave through shared memory. */
+static void turned_case(struct planner *pl, const struct strategy *row, const char *name, int columns)
 {
-    struct plan_case *c = plan_case_add(pl, row, "turned", (struct formula){ 0 });
-    const struct shape s = fit_registers(pl, stencil_turned_shape(pl, row));
-    stencil_set_shape(c, s);
+    struct shape s = stencil_turned_shape(pl, row);
+    struct formula guard = { 0 };
+    enum { FEW_HALVES = 60 };
+    s.points_x = columns;
+    if (columns > 1 && !stencil_turns_by_pairs(pl, &s, &guard))
+        return;
+    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    fit_registers(pl, c, &s);
     make_room(pl, c, s);
+    if (columns > 1 && stencil_halves(pl->plan->problem) && stencil_window_cells(pl->plan->problem, &s) > FEW_HALVES)
+        plan_set(c, TN_MIN_BLOCKS, 2,
+                 "left to itself, ptxas 13 held 72 values of two bytes to 80 registers, and spilled");
     c->turns = true;
     c->turns = stencil_turns_fit(pl->plan->problem, c);
     stencil_keep_turned(pl, c);
@@ -282,7 +321,8 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
     const int vector = stencil_vector(p);
     const struct formula guard = stencil_rows_aligned(p, vector);
     if (stencil_turn(p) >= 0) {
-        turned_case(pl, row);
+        turned_case(pl, row, "turned_pairs", 2);
+        turned_case(pl, row, "turned", 1);
         window_case(pl, row, "columns", (struct formula){ 0 }, 1, false, NULL);
         return;
     }

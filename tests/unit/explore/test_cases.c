@@ -236,7 +236,7 @@ Test(cases, windows_and_planes_of_three_dimensions)
         int points[3], most_blocks;
     } row[] = {
         { "f16", 1, false, 384, "vectors", { 4, 2, 2 }, 4 },       { "f16", 1, false, 383, "shift3_0", { 4, 2, 2 }, 2 },
-        { "i8", 1, false, 384, "vectors", { 4, 2, 2 }, 4 },        { "i8", 1, false, 383, "shift3_0", { 4, 1, 2 }, 2 },
+        { "i8", 1, false, 384, "vectors", { 8, 1, 2 }, 0 },        { "i8", 1, false, 383, "shift3_0", { 4, 2, 2 }, 0 },
         { "f16", 2, false, 384, "planes", { 1, 4, 1 }, 1 },        { "f16", 2, false, 383, "planes", { 1, 4, 1 }, 1 },
         { "f32", 1, true, 384, "vectors", { 4, 1, 2 }, 4 },        { "f32", 1, true, 383, "planes", { 1, 7, 1 }, 1 },
         { "f32", 1, false, 384, "planes_narrow", { 1, 7, 1 }, 1 },
