@@ -77,9 +77,12 @@ static int stage_bytes(const struct problem *p, int tile)
 }
 
 /* Halves are taken out of their registers while they are combined: a register each.  So are bytes that are kept one by one;
- * of those that are compared, half are still in words.  Bytes that are summed stay in words. */
+ * of those that are compared and written, half are still in words.  Bytes that are summed stay in words. */
 static int bytes_held(const struct problem *p, int stride)
 {
+    for (int o = 0; o < p->noutputs && stride == 1 && !scan_ring_keeps(p); o++)
+        if (access_output_direct(p, o) && p->output[o].array.stride > 1)
+            return stride;
     if (stride > 2 || (stride == 1 && scan_summed_bytes(p) >= 0))
         return stride;
     return stride == 1 && !scan_ring_keeps(p) ? 2 : 4;

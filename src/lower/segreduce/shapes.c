@@ -33,7 +33,7 @@ enum {
 enum { EACH_PER_SM = 256 };
 /* The same of warps that share what segments read (by four, by two), and elements of a segment from which on what a warp
  * does once for all of its segments counts. */
-enum { REPEATED_PER_SM = 64, REPEATED_FEW_PER_SM = 32, REPEATED_LENGTH = 256 };
+enum { REPEATED_PER_SM = 64, REPEATED_FEW_PER_SM = 48, REPEATED_LENGTH = 256 };
 
 /* Rows that are short for a warp, of narrow elements that take many instructions: four lanes each. */
 #define SHORT "short"
