@@ -27,7 +27,8 @@ enum {
     REPEATED_FEW = -7, /* … for fewer of them at a time */
     FEW = 2,
     PIECE_ITEMS = 8,
-    NARROW = 8 /* elements of a vector of 8 and 16 bits */
+    NARROW = 8, /* elements of a vector of 8 and 16 bits */
+    NARROW_BLOCK = 256
 };
 /* Segments for each multiprocessor from which on a lane each keeps it busy. */
 enum { EACH_PER_SM = 256 };
@@ -141,6 +142,8 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
         plan_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, NULL);
     if (access_beside(p) && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > BESIDE_MAX)
         plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "room for where rows begin");
+    if (access_beside(p) && access_vector_width(p) >= NARROW && c->tunable[TN_THREADS] == 2 * NARROW_BLOCK)
+        plan_set(c, TN_THREADS, NARROW_BLOCK, "H200, i8 [3069, 111, 767] with neighbours: 159 us, 512 threads 184");
     segreduce_fit_items(c);
     plan_lighten(p, c);
 }
