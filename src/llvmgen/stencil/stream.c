@@ -39,7 +39,6 @@ struct stream {
     kb_val extent[SPACE_MAX]; /* i64 */
     kb_val begin, end;        /* i64: places of the chunk */
     int lo, hi, depth, ahead;
-    int points;           /* of a window along the last axis */
     bool together, keeps; /* stencil_crowded(), stencil_keeps() */
     int nheld;            /* values that stay: of cells with another one before them */
     struct cell *held;
@@ -356,6 +355,7 @@ static kb_val all_skipped(struct stream *st, kb_val place)
     struct gen *g = st->s->g;
     kb *k = g->k;
     const int last = g->p->rank - 1;
+    const bool columns = stencil_points(g->c, g->p->rank, last) == 1;
     kb_val all = kb_false(k);
     for (int o = 0; o < g->p->noutputs; o++)
         if (stencil_fed(g->p, o) >= 0)
@@ -365,7 +365,7 @@ static kb_val all_skipped(struct stream *st, kb_val place)
         const struct reach r = stencil_input_reach(g->p, i);
         for (int d = 0; in->role == ROLE_ELEMENT && d < in->array.rank; d++) {
             const int axis = in->axis[d];
-            if (in->boundary[d].mode != BOUND_INTERIOR || !(axis == 0 || (axis == last && st->points == 1)))
+            if (in->boundary[d].mode != BOUND_INTERIOR || !(axis == 0 || (axis == last && columns)))
                 continue;
             const kb_val at = axis > 0 ? st->s->origin[axis] : place;
             all = kb_or(k, all, kb_lt(k, kb_add(k, at, r.lo[d]), 0));
@@ -463,7 +463,6 @@ void sweep_stream(struct sweep *s)
     st->lo = (int)is.lo;
     st->hi = (int)is.hi;
     st->depth = is.depth;
-    st->points = stencil_points(g->c, g->p->rank, g->p->rank - 1);
     st->ahead = is.ahead;
     st->together = stencil_crowded(g->p, g->c);
     st->keeps = stencil_keeps(g->p, g->c);
