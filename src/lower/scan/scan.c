@@ -139,6 +139,17 @@ int scan_summed_bytes(const struct problem *p)
     return e->kind == EX_CAST ? e->arg[0]->which : e->which;
 }
 
+bool scan_compares_bytes(const struct problem *p)
+{
+    bool bytes = false;
+    for (int o = 0; o < p->noutputs; o++) {
+        if (access_output_direct(p, o) && p->output[o].array.stride > 1)
+            return false;
+        bytes |= access_output_direct(p, o);
+    }
+    return bytes && !scan_ring_keeps(p) && scan_summed_bytes(p) < 0;
+}
+
 int scan_items_most(const struct problem *p, int vector)
 {
     enum { POSITIONS = 64, BYTES = 128, KEPT = 32 };
@@ -242,7 +253,7 @@ static void choose_items(const struct problem *p, struct plan_case *c, const str
 {
     const int sm = d->sm;
     const bool more = (scan_keeps(p) && !own_tiles(c)) || p->flags >= 0 || p->offsets >= 0 || p->exclusive ||
-                      (c->tunable[TN_STRIPED] && (scan_items_in_words(p) > 2 || sm < 90));
+                      scan_compares_bytes(p) || (c->tunable[TN_STRIPED] && (scan_items_in_words(p) > 2 || sm < 90));
     /* With neighbours, which conditions take from registers; 512 threads have 128 registers each. */
     const int beside = kept_bytes(p) && p->rank == 1 && !p->reverse ? 80 : c->tunable[TN_THREADS] > 256 ? 20 : 32;
     const int registers = reads_neighbours(p) ? beside : more ? 48 : kept_bytes(p) ? 56 : 64;

@@ -56,6 +56,8 @@ bool scan_stores_byte(const struct problem *p, int output);
  * in the order of memory; -1: none.  Four positions are then scanned at a time, where threads hold whole
  * words. */
 int scan_summed_bytes(const struct problem *p);
+/* Are bytes compared, and nothing wider written? */
+bool scan_compares_bytes(const struct problem *p);
 /* The most positions that a thread holds, whose vectors or pieces of consecutive positions have `vector` elements. */
 int scan_items_most(const struct problem *p, int vector);
 /* Words of 4 bytes that a thread holds per position: inputs and states. */

@@ -190,10 +190,20 @@ static bool narrow_fits(const struct problem *p, const struct plan_case *c, cons
     return values + OTHERS + scattered <= thread_registers(c);
 }
 
+/* Does a constant stand for what lies beyond the array? */
+static bool constants(const struct problem *p)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        for (int d = 0; p->input[i].role == ROLE_ELEMENT && d < p->input[i].array.rank; d++)
+            if (p->input[i].boundary[d].mode == BOUND_CONSTANT)
+                return true;
+    return false;
+}
+
 bool stencil_roomy(const struct problem *p, const struct plan_case *c)
 {
     /* by what ptxas 13 spills */
-    enum { OTHERS = 42, SCATTERED = 42, CROWD = 105, READS = 19, MANY = 40, NEAR = 2, HALVES = 160 };
+    enum { OTHERS = 42, SCATTERED = 42, CROWD = 105, READS = 19, MANY = 40, NEAR = 2, HALVES = 160, CONSTANTS = 32 };
     const struct reach r = stencil_space_reach(p);
     const int reads = stencil_reads(p);
     int points[SPACE_MAX] = { 1, 1, 1 };
@@ -209,7 +219,7 @@ bool stencil_roomy(const struct problem *p, const struct plan_case *c)
         return narrow_fits(p, c, points, reads > MANY ? CROWD : scattered);
     const int64_t values = count(p, points, true, c).all;
     const int all = thread_registers(c), room = stencil_halves(p) && all > HALVES ? HALVES : all;
-    return values + OTHERS + scattered <= room;
+    return values + OTHERS + scattered + (stencil_skewed(c) && constants(p) ? CONSTANTS : 0) <= room;
 }
 
 /* Those that are left to the values of a place in a block that streams.  Beside values there are addresses, the place,
