@@ -249,9 +249,10 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     fit_registers(pl, c, &s);
     set_min_blocks(pl, c, s);
     make_room(pl, c, s);
-    leave_few_blocks(pl, c);
-    if (vector > 1)
+    if (vector > 1) {
+        leave_few_blocks(pl, c);
         stencil_keep_wide(pl, c);
+    }
 }
 
 /* Windows one or two points wide, whose outputs in another order leave through shared memory. */

@@ -238,7 +238,7 @@ Test(cases, windows_and_planes_of_three_dimensions)
         { "f16", 1, false, 384, "vectors", { 4, 2, 2 }, 4 },       { "f16", 1, false, 383, "shift3_0", { 4, 2, 2 }, 2 },
         { "i8", 1, false, 384, "vectors", { 8, 1, 2 }, 0 },        { "i8", 1, false, 383, "shift3_0", { 4, 2, 2 }, 0 },
         { "f16", 2, false, 384, "planes", { 1, 4, 1 }, 1 },        { "f16", 2, false, 383, "planes", { 1, 4, 1 }, 1 },
-        { "f32", 1, true, 384, "vectors", { 4, 1, 2 }, 4 },        { "f32", 1, true, 383, "planes", { 1, 7, 1 }, 1 },
+        { "f32", 1, true, 384, "vectors", { 4, 1, 2 }, 4 },        { "f32", 1, true, 383, "planes", { 1, 4, 1 }, 4 },
         { "f32", 1, false, 384, "planes_narrow", { 1, 7, 1 }, 1 },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -300,8 +300,8 @@ Test(cases, teams_of_segments)
         { PAIRS, "long", { 100, 100000, 100 }, 0, 1, 64 },
         { ALL_PAIRS("", "'(x - y) * y'"), "repeated", { 10000, 5000 }, 32, 4, 64 },
         { ALL_PAIRS("", "'(x - at(x, index(m))) * y'"), "repeated", { 10000, 5000 }, 32, 4, 64 },
-        { ALL_PAIRS("", "'(x - y) * y'"), "repeated_few", { 5000, 256 }, 32, 2, 64 },
-        { ALL_PAIRS("", "'(x - y) * y'"), "warps", { 5000, 255 }, 32, 1, 256 },
+        { ALL_PAIRS("", "'(x - y) * y'"), "repeated_few", { 7000, 256 }, 32, 2, 64 },
+        { ALL_PAIRS("", "'(x - y) * y'"), "warps", { 7000, 255 }, 32, 1, 256 },
         { ALL_PAIRS("", "'(x - y) * y'"), "long", { 2000, 5000 }, 0, 1, 64 },
         { ALL_PAIRS("", "'x * y - at(x, index(n) + index(m))'"), "long", { 10000, 5000 }, 0, 1, 64 },
         { ALL_PAIRS(", z: 'f32[n, m]'", "'(x - y) * z'"), "rows", { 10000, 5000 }, 0, 1, 256 },
