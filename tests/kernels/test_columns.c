@@ -157,3 +157,22 @@ Test(columns, pipelines_that_load_beside)
         check_beside(beside[i / 3], sizes[i % 3], set, "seed:1,race,uninit,guard,sms:2");
     }
 }
+
+/* Whole rounds are followed by half of one, a quarter, …; rounds of another number by masked ones. */
+Test(columns, few_places_of_bytes)
+{
+    static const char spec[] = "kind: reduce\ninputs: {x: 'u8[m, n]'}\nover: m\nmap: 'i32(x)'\noperator: add\n"
+                               "outputs: {o: 'i32[n]'}\n";
+    static const char *const items[] = { "1", "3", "4" };
+    for (int i = 0; i < 3; i++) {
+        const char *set[] = { "strategy", "segreduce.column", "rows", "1", "items", items[i], NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "few", spec, "sm_90", set), "%s", h.text);
+        for (int64_t m = 1; m <= 13; m += 2) {
+            const int64_t size[8] = { m, 5 };
+            harness_data_at(&h, size, 7, 0, 0);
+            cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%s items, %d rows: %s", items[i], (int)m, h.text);
+        }
+        harness_close(&h);
+    }
+}

@@ -156,8 +156,8 @@ static void take_round(struct columns *c, kb_val first)
     }
 }
 
-/* The same where places follow each other and none of a map's is beyond an array: whole rounds, then half of one, a
- * quarter, …, so that few places are not loaded as if they were a round. */
+/* The same where places follow each other and none of a map's is beyond an array: whole rounds, a power of two, then half
+ * of one, a quarter, …, so that few places are not loaded as if they were a round. */
 static void take_few(struct columns *c)
 {
     kb *k = c->g->k;
@@ -324,7 +324,8 @@ static void take_places(struct columns *c)
     /* Where columns are loaded one by one, places may be few.  Wide ones wait for memory, not for instructions. */
     enum { NARROW = 8 };
     const bool placed = c->sure.ir != c->hi.ir, alone = c->rows == 1 && !g->c->aligned && !c->words;
-    if (alone && access_vector_width(g->p) >= NARROW && !g->p->sums && !placed) {
+    const bool halves = (c->items & (c->items - 1)) == 0;
+    if (alone && halves && access_vector_width(g->p) >= NARROW && !g->p->sums && !placed) {
         take_few(c);
         return;
     }

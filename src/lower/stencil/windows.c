@@ -10,6 +10,8 @@
 #include "lower/lower_impl.h"
 #include "stencil_plan.h"
 
+#include <string.h>
+
 enum { WINDOW_CELLS = 110 };
 
 /* ---- fits -------------------------------------------------------------------------------------------------------- */
@@ -272,6 +274,11 @@ static void turned_case(struct planner *pl, const struct strategy *row, const ch
                  "left to itself, ptxas 13 held 72 values of two bytes to 80 registers, and spilled");
     c->turns = true;
     c->turns = stencil_turns_fit(pl->plan->problem, c);
+    if (columns > 1 && !c->turns) { /* tiles of one column may */
+        memset(c, 0, sizeof *c);
+        pl->plan->ncases--;
+        return;
+    }
     stencil_keep_turned(pl, c);
 }
 

@@ -267,6 +267,31 @@ Test(cases, windows_and_planes_of_three_dimensions)
     }
 }
 
+/* Tiles of two columns a thread turn only what shared memory has room for. */
+Test(cases, outputs_that_turn)
+{
+    const struct device d = device_of("sm_90");
+    static const char *const outputs[] = {
+        "", ", b: {type: 'f64[n, m, d]', value: 'u[0, 1, 0]'}, c: {type: 'f64[n, m, d]', value: 'u'}"
+    };
+    const int64_t size[] = { 100, 128, 256 };
+    const struct plan_options o = { .size = size, .only_these = true, .sms = 132 };
+    for (int i = 0; i < 2; i++) {
+        char spec[512];
+        snprintf(spec, sizeof spec,
+                 "kind: stencil\ninputs: {u: 'f64[d, m, n]'}\nboundary: clamp\n"
+                 "outputs: {a: {type: 'f64[n, m, d]', value: 'u[0, 0, 1] - u'}%s}\n",
+                 outputs[i]);
+        SPEC_BEGIN(f);
+        spec_build(&f, spec);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
+        cr_assert(plan && plan->ncases > 0);
+        cr_expect_str_eq(plan->cases[0].code.name, i ? "turned" : "turned_pairs");
+        cr_expect(plan->cases[0].turns);
+        spec_end(&f);
+    }
+}
+
 /* Of inputs that no array follows in vectors two lanes take two segments; rows of bytes and halves, and long segments of
  * such inputs, have two warps each.  Warps take several segments of all pairs, unless pairs read values of their own, or
  * segments are short or few. */
