@@ -103,6 +103,10 @@ def portions(folder):
     subprocess.run(command, capture_output=True, check=True)
     again = survey.read_rows(file)
     expect(again[0] == rows[0] and [r['index'] for r in again] == [r['index'] for r in rows], 'a second start does what is left')
+    os.unlink(file)
+    subprocess.run(command + ['--limit=0'], capture_output=True, check=True)
+    rows = survey.read_rows(file)
+    expect([r.get('best') for r in rows] == ['default', 'default'] and all(r['default_us'] > 0 for r in rows), f'the defaults alone: {rows}')
 
 
 def one_fails():
