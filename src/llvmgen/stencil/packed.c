@@ -98,10 +98,11 @@ struct two {
     struct pair *let;
 };
 
-/* A value of a cell that is there already; else ir NULL. */
-static kb_val known(kb *k, const struct cell *c, const struct emit_cached *v)
+/* A value of a cell that is there already, its `four` or its `two`; else ir NULL. */
+static kb_val known(kb *k, const struct cell *c, bool four)
 {
-    return c && v->value.ir && kb_reaches(k, v->place) ? v->value : (kb_val){ .ir = NULL };
+    const struct emit_cached *v = !c ? NULL : four ? &c->four : &c->two;
+    return v && v->value.ir && kb_reaches(k, v->place) ? v->value : (kb_val){ .ir = NULL };
 }
 
 static struct cell *beside(struct window *w, int input, const int *at, int columns)
@@ -121,8 +122,7 @@ static kb_val across(struct window *w, struct cell *c, int input, const int *at,
     const kb_val zero = kb_imm(k, TY_U32, 0);
     struct cell *const back = beside(w, input, at, -2), *const on = beside(w, input, at, 2),
                        *const before = beside(w, input, at, -1);
-    const kb_val left = known(k, back, &back->two), right = known(k, on, &on->two),
-                 four = known(k, before, &before->four);
+    const kb_val left = known(k, back, false), right = known(k, on, false), four = known(k, before, true);
     if (left.ir && right.ir)
         return kb_permute(k, left, right, MIDDLE);
     if (four.ir)
@@ -141,7 +141,7 @@ static struct pair read_pair(const struct stencil_point *sp, const struct expr *
         on[d] = at[d] = sp->at[d] + (e->noffsets ? e->offset[d] : 0);
     on[w->rank - 1] += 2;
     struct cell *const c = window_cell(w, e->which, 0, at), *const other = window_cell(w, e->which, 0, on);
-    kb_val two = c ? known(k, c, &c->two) : (kb_val){ .ir = NULL };
+    kb_val two = known(k, c, false);
     if (two.ir)
         return (struct pair){ two, 255 };
     if (!c || !other || !c->word.ir || !other->word.ir)
