@@ -111,6 +111,8 @@ static const char *const beside[] = {
     "s.index}}\n",
     "inputs: {x: 'u8[d, m, n]', v: 'u8[d, m, n]'}\nover: [d, m]\nmap: x - v\noperator: add\ndirection: reverse\n"
     "outputs: {y: 'u32[d, m, n]'}\n",
+    "inputs: {x: 'i32[d, m, n]', w: 'i32[m]', v: 'i32[n]'}\nover: [d, m]\nmap: x * w + v\noperator: add\n"
+    "outputs: {y: 'i32[d, m, n]'}\n",
     "inputs: {x: 'i32[d, m, n]'}\nover: [d, m]\nmap: {a: x, b: 1}\n"
     "operator: {state: {a: i32, b: i32}, identity: {a: 1, b: 0}, combine: {a: a.a * b.a, b: a.b * b.a + b.b}}\n"
     "outputs: {y: {type: 'i32[d, m, n]', value: s.b}}\n",
@@ -147,14 +149,14 @@ Test(columns, strips_that_load_beside)
 /* The same by the pipeline, whose rows and columns are known without a division, by look-back and by look-ahead. */
 Test(columns, pipelines_that_load_beside)
 {
-    static const int64_t sizes[][3] = { { 31, 40, 5 }, { 101, 7, 30 }, { 1, 1, 3 } };
-    for (int i = 0; i < BESIDE * 3; i++) {
-        const char *looks = i % 2 ? "4" : "0";
-        const char *set[] = { "strategy", "scan.pipeline",  "threads", "256", "items", "3", "vector", "1", "stages",
+    static const int64_t sizes[][3] = { { 31, 40, 5 }, { 101, 7, 30 }, { 1, 1, 3 }, { 29, 7, 8 } };
+    for (int i = 0; i < BESIDE * 4; i++) {
+        const char *looks = (i + i / 4) % 2 ? "4" : "0", *vector = i % 4 == 3 ? "2" : "1";
+        const char *set[] = { "strategy", "scan.pipeline",  "threads", "256", "items", "3", "vector", vector, "stages",
                               "3",        "lookback_warps", looks,     NULL };
-        if (strstr(beside[i / 3], "[0, ") || strstr(beside[i / 3], "[-1, "))
+        if (strstr(beside[i / 4], "[0, ") || strstr(beside[i / 4], "[-1, "))
             continue; /* of arrays whose neighbours are read, no copies are made */
-        check_beside(beside[i / 3], sizes[i % 3], set, "seed:1,race,uninit,guard,sms:2");
+        check_beside(beside[i / 4], sizes[i % 4], set, "seed:1,race,uninit,guard,sms:2");
     }
 }
 
