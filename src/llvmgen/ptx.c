@@ -263,8 +263,7 @@ static void finish(void *user)
     run_passes(cg, pass_pipeline((int)cg->options.pipeline, library));
     if (kb_sums_tight(cg->k))
         run_passes(cg, ROWS);
-    nvptx_keep_exact(cg->mod);
-    nvptx_use_ranges(cg->mod);
+    nvptx_rewrite(cg->mod);
     verify(cg, "after the passes");
 }
 

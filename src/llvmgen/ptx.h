@@ -36,11 +36,14 @@ int codegen_machines(void);
 
 /* nvptx_exact.c, ptx_exact.c: forms that code generation or ptxas would compute wrongly get others; of a module, and of
  * its PTX (malloc'd; NULL when out of memory). */
-void nvptx_keep_exact(LLVMModuleRef module);
+void nvptx_rewrite(LLVMModuleRef module);
 char *ptx_keep_exact(const char *text, size_t length, size_t *out_length);
 
-/* nvptx_ranges.c: instructions for which the range of an operand allows a shorter form get it. */
-void nvptx_use_ranges(LLVMModuleRef module);
+/* nvptx_ranges.c, part of nvptx_rewrite(): an instruction for which the range of an operand allows a shorter form gets
+ * it. */
+void nvptx_use_range(LLVMBuilderRef b, LLVMValueRef i);
+/* Is v a call of an intrinsic ("llvm.fma"), of any type? */
+bool nvptx_calls(LLVMValueRef v, const char *intrinsic);
 
 /* ptx_layout.c: the same statements in fewer bytes, in place; how many.  The text ends with a newline. */
 size_t ptx_lay_out(char *text, size_t length);

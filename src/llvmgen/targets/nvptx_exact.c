@@ -13,7 +13,7 @@
 
 #include "llvmgen/ptx.h"
 
-static bool is_call_of(LLVMValueRef v, const char *intrinsic)
+bool nvptx_calls(LLVMValueRef v, const char *intrinsic)
 {
     if (!LLVMIsACallInst(v))
         return false;
@@ -25,8 +25,8 @@ static bool reaches_extreme(LLVMValueRef v)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(v); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef u = LLVMGetUser(use);
-        if (is_call_of(u, "llvm.smin") || is_call_of(u, "llvm.smax") || is_call_of(u, "llvm.umin") ||
-            is_call_of(u, "llvm.umax") || LLVMIsAPHINode(u) || LLVMIsASelectInst(u))
+        if (nvptx_calls(u, "llvm.smin") || nvptx_calls(u, "llvm.smax") || nvptx_calls(u, "llvm.umin") ||
+            nvptx_calls(u, "llvm.umax") || LLVMIsAPHINode(u) || LLVMIsASelectInst(u))
             return true;
     }
     return false;
@@ -101,7 +101,8 @@ static LLVMValueRef exact_conversion(LLVMBuilderRef b, LLVMValueRef i)
     return LLVMBuildSelect(b, x, LLVMConstReal(to, -1), LLVMConstNull(to), "");
 }
 
-static void keep_exact(LLVMBuilderRef b, LLVMValueRef i)
+/* True: another instruction stands in its place. */
+static bool keep_exact(LLVMBuilderRef b, LLVMValueRef i)
 {
     LLVMPositionBuilderBefore(b, i);
     LLVMValueRef r = exact_negation(b, i);
@@ -113,16 +114,18 @@ static void keep_exact(LLVMBuilderRef b, LLVMValueRef i)
         LLVMReplaceAllUsesWith(i, r);
         LLVMInstructionEraseFromParent(i);
     }
+    return r != NULL;
 }
 
-void nvptx_keep_exact(LLVMModuleRef module)
+void nvptx_rewrite(LLVMModuleRef module)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
             for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
                 next = LLVMGetNextInstruction(i);
-                keep_exact(b, i);
+                if (!keep_exact(b, i))
+                    nvptx_use_range(b, i);
             }
     LLVMDisposeBuilder(b);
 }

@@ -14,14 +14,6 @@
 
 enum { DEPTH = 8 };
 
-static bool is_call_of(LLVMValueRef v, const char *intrinsic)
-{
-    if (!LLVMIsACallInst(v))
-        return false;
-    const unsigned id = LLVMGetIntrinsicID(LLVMGetCalledValue(v));
-    return id != 0 && id == LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
-}
-
 static bool constant_from(LLVMValueRef v, double least)
 {
     LLVMBool inexact;
@@ -35,9 +27,9 @@ static bool not_negative(LLVMValueRef x, int depth)
 {
     if (depth == 0 || constant_from(x, 0))
         return depth > 0;
-    if (is_call_of(x, "llvm.fabs"))
+    if (nvptx_calls(x, "llvm.fabs"))
         return true;
-    if (is_call_of(x, "llvm.fma"))
+    if (nvptx_calls(x, "llvm.fma"))
         return square(LLVMGetOperand(x, 0), LLVMGetOperand(x, 1)) && not_negative(LLVMGetOperand(x, 2), depth - 1);
     const LLVMOpcode op = LLVMIsAInstruction(x) ? LLVMGetInstructionOpcode(x) : LLVMRet;
     if (op == LLVMFMul && square(LLVMGetOperand(x, 0), LLVMGetOperand(x, 1)))
@@ -51,7 +43,7 @@ static bool normal(LLVMValueRef x, int depth)
 {
     if (depth == 0 || constant_from(x, (double)FLT_MIN))
         return depth > 0;
-    if (is_call_of(x, "llvm.fma"))
+    if (nvptx_calls(x, "llvm.fma"))
         return square(LLVMGetOperand(x, 0), LLVMGetOperand(x, 1)) && normal(LLVMGetOperand(x, 2), depth - 1);
     if (!LLVMIsAInstruction(x) || LLVMGetInstructionOpcode(x) != LLVMFAdd)
         return false;
@@ -59,26 +51,15 @@ static bool normal(LLVMValueRef x, int depth)
     return (normal(a, depth - 1) && not_negative(b, depth - 1)) || (not_negative(a, depth - 1) && normal(b, depth - 1));
 }
 
-static void shorten(LLVMModuleRef module, LLVMBuilderRef b, LLVMValueRef i)
+void nvptx_use_range(LLVMBuilderRef b, LLVMValueRef i)
 {
     static const char ftz[] = "llvm.nvvm.rsqrt.approx.ftz.f";
-    if (!is_call_of(i, "llvm.nvvm.rsqrt.approx.f") || !normal(LLVMGetOperand(i, 0), DEPTH))
+    if (!nvptx_calls(i, "llvm.nvvm.rsqrt.approx.f") || !normal(LLVMGetOperand(i, 0), DEPTH))
         return;
+    LLVMModuleRef module = LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInstructionParent(i)));
     LLVMValueRef f = LLVMGetIntrinsicDeclaration(module, LLVMLookupIntrinsicID(ftz, strlen(ftz)), NULL, 0);
     LLVMValueRef x = LLVMGetOperand(i, 0);
     LLVMPositionBuilderBefore(b, i);
     LLVMReplaceAllUsesWith(i, LLVMBuildCall2(b, LLVMGlobalGetValueType(f), f, &x, 1, ""));
     LLVMInstructionEraseFromParent(i);
-}
-
-void nvptx_use_ranges(LLVMModuleRef module)
-{
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
-    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
-            for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
-                next = LLVMGetNextInstruction(i);
-                shorten(module, b, i);
-            }
-    LLVMDisposeBuilder(b);
 }

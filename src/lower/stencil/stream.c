@@ -219,7 +219,7 @@ static bool many_cases(struct planner *pl, const struct strategy *row)
     if (stencil_narrow(p) && reads > CROWD && (plain(p, 1, false) || plain(p, 2, false))) {
         /* ptxas spills bytes of 125 points where a thread has 128 registers */
         const bool bytes = plain(p, 1, false) && reads > 2 * CROWD;
-        stream_case(pl, row, "planes", guard, shape_of(pl, bytes ? "planes_bytes" : "planes_crowd"));
+        stream_case(pl, row, "planes", guard, shape_of(pl, bytes ? "planes_tall" : "planes_crowd"));
         return true;
     }
     const struct formula aligned = stencil_rows_aligned(p, stencil_vector(p));
@@ -227,7 +227,7 @@ static bool many_cases(struct planner *pl, const struct strategy *row)
     if (reads <= (away ? CROWD : READS) || plain(p, 4, false) || !plain(p, 4, true) || !aligned.n)
         return false;
     guard = f_and(guard, f_not(&aligned));
-    struct plan_case *c = stream_case(pl, row, "planes", guard, shape_of(pl, away ? "planes_bytes" : "planes_beside"));
+    struct plan_case *c = stream_case(pl, row, "planes", guard, shape_of(pl, away ? "planes_tall" : "planes_beside"));
     if (!away)
         several_blocks(pl, c);
     return true;
