@@ -4,7 +4,7 @@
 
 #include "lower_impl.h"
 
-enum { VECTOR_BYTES = 16 };
+enum { VECTOR_BYTES = 16, COPY_BYTES = 4 /* at least, of a thread's own copy */ };
 
 struct search {
     const struct problem *p;
@@ -229,15 +229,30 @@ int pairs_pitch(const struct problem *p, const struct pairs_operand *o, int rows
     return rows + VECTOR_BYTES / operand_bytes(p, o);
 }
 
-int64_t pairs_shared(const struct problem *p, const int *rows)
+static int64_t tiles_bytes(const struct problem *p, const struct pairs *x, const int *rows)
 {
-    struct pairs x;
-    const char *why;
     int64_t bytes = 0;
-    pairs_of(p, &x, &why);
-    for (int i = 0; i < x.noperands; i++) {
-        const struct pairs_operand *o = &x.operand[i];
+    for (int i = 0; i < x->noperands; i++) {
+        const struct pairs_operand *o = &x->operand[i];
         bytes += (int64_t)PAIRS_TERMS * pairs_pitch(p, o, rows[o->axis]) * operand_bytes(p, o);
     }
     return bytes;
+}
+
+int pairs_stages(const struct problem *p, bool copies, const int *rows)
+{
+    struct pairs x;
+    const char *why;
+    pairs_of(p, &x, &why);
+    for (int i = 0; i < x.noperands && copies; i++)
+        copies = operand_bytes(p, &x.operand[i]) >= COPY_BYTES && !*p->input[x.operand[i].input].array.field[0].name;
+    return copies && 2 * tiles_bytes(p, &x, rows) <= PAIRS_SHARED_MAX ? 2 : 1;
+}
+
+int64_t pairs_shared(const struct problem *p, const struct device *d, const int *rows)
+{
+    struct pairs x;
+    const char *why;
+    pairs_of(p, &x, &why);
+    return tiles_bytes(p, &x, rows) * pairs_stages(p, d->sm >= 80, rows);
 }

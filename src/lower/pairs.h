@@ -15,7 +15,7 @@ enum {
     PAIRS_TERMS = 16, /* of a tile in shared memory */
     PAIRS_VECTOR = 4, /* columns of a product side by side, whose terms are in tiles */
     PAIRS_MAX = 32,   /* of a thread, … */
-    PAIRS_WORDS = 96  /* … and registers for their sums */
+    PAIRS_WORDS = 64  /* … and registers for their sums */
 };
 
 /* A field of a table of two dimensions: one follows a side of the tiles, along the other one the sums run. */
@@ -42,7 +42,10 @@ bool pairs_is(const struct problem *p, const struct expr *e, const struct pairs_
 /* Elements between the rows of a tile of so many, for one term: lanes that store a column of it use different banks. */
 int pairs_pitch(const struct problem *p, const struct pairs_operand *o, int rows);
 
-/* Bytes of shared memory of all tiles; rows: of a tile, by axis. */
-int64_t pairs_shared(const struct problem *p, const int *rows);
+/* 2, tiles of the terms at hand and of the next ones, where threads can copy values while they compute (copies: the
+ * device can) and memory suffices; else 1.  rows: of a tile, by axis. */
+int pairs_stages(const struct problem *p, bool copies, const int *rows);
+/* Bytes of shared memory of all tiles. */
+int64_t pairs_shared(const struct problem *p, const struct device *d, const int *rows);
 
 #endif

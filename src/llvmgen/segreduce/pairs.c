@@ -97,6 +97,7 @@ static void reduce_segments(struct nearby *s)
     }
     kb_for(k, first, kb_imm(k, TY_I64, 0), columns->extent, pair_rows(columns)) {
         columns->first = first;
+        s->tiles.again[s->kept] = kb_ne(k, first, 0);
         take_tile(s, seg, total);
     }
     for (int i = 0; i < rows->each; i++) {

@@ -2,7 +2,7 @@
 /* pair_tiles.c - see pair_tiles.h. */
 #include "pair_tiles.h"
 
-enum { AT_ONCE = 8, VECTOR = 4 };
+enum { AT_ONCE = 8, COPIES = 4, VECTOR = 4 };
 
 struct pair_side pair_side_by(int each, int vector, int teams, kb_val rank, kb_val extent)
 {
@@ -145,15 +145,125 @@ static void tile_load(struct pair_tiles *s, const struct pair_tile *t, const str
     kb_else { tile_load_any(s, t, terms); }
 }
 
+/* The terms of a tile whose table has them side by side: a thread has one term of every so many rows.  All PAIRS_TERMS
+ * terms of rows that all exist: little is computed for each copy. */
+static void tile_copy_whole(struct pair_tiles *s, const struct pair_tile *t, kb_ptr from, kb_val length, kb_ptr to)
+{
+    kb *k = s->g->k;
+    const int rows = pair_rows(&s->side[t->what->axis]), step = kb_threads(k) / PAIRS_TERMS;
+    const kb_val term = kb_rem(k, kb_tid(k), PAIRS_TERMS);
+    const kb_ptr column = kb_advance(k, to, kb_mul(k, term, t->pitch));
+    const int at_once = rows / step % COPIES == 0 ? COPIES : 1;
+    kb_for(k, row, kb_div(k, kb_tid(k), PAIRS_TERMS), kb_imm(k, TY_I32, rows), at_once * step) {
+        kb_val element = kb_add(k, kb_mul(k, kb_cast(k, row, TY_I64), length), kb_cast(k, term, TY_I64));
+        for (int u = 0; u < at_once; u++) {
+            kb_copy(k, ty_bytes(t->memory.ty), column, kb_add(k, row, u * step), from, element);
+            element = kb_add(k, element, kb_mul(k, length, step));
+        }
+    }
+}
+
+/* Any number of terms: as many threads as the next power of two share a row.  Rows that do not exist repeat the last one. */
+static void tile_copy_any(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms, kb_ptr from,
+                          kb_val length, kb_ptr to)
+{
+    kb *k = s->g->k;
+    const struct pair_side *side = &s->side[t->what->axis];
+    const int rows = pair_rows(side);
+    const kb_val most = kb_cast(k, kb_min(k, kb_sub(k, kb_sub(k, side->extent, 1), side->first), rows - 1), TY_I32);
+    const kb_val first = kb_shr(k, kb_tid(k), terms->bits), term = kb_sub(k, kb_tid(k), kb_shl(k, first, terms->bits));
+    kb_if(k, kb_le(k, term, terms->most)) {
+        const kb_val step = kb_shr(k, kb_imm(k, TY_I32, kb_threads(k)), terms->bits);
+        kb_for(k, row, first, kb_imm(k, TY_I32, rows), step) {
+            const kb_val along = kb_mul(k, kb_cast(k, kb_min(k, row, most), TY_I64), length);
+            kb_copy(k, ty_bytes(t->memory.ty), to, kb_add(k, kb_mul(k, term, t->pitch), row), from,
+                    kb_add(k, along, kb_cast(k, term, TY_I64)));
+        }
+    }
+}
+
+static void tile_copy(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms, kb_ptr to)
+{
+    kb *k = s->g->k;
+    const struct pair_side *side = &s->side[t->what->axis];
+    const kb_val length = kb_add(k, terms->last, 1), end = kb_add(k, side->first, pair_rows(side));
+    const kb_ptr from =
+        kb_advance(k, gen_input(s->g, t->what->input), kb_add(k, kb_mul(k, side->first, length), terms->first));
+    kb_if(k, kb_and(k, kb_eq(k, terms->most, PAIRS_TERMS - 1), kb_le(k, end, side->extent))) {
+        tile_copy_whole(s, t, from, length, to);
+    }
+    kb_else { tile_copy_any(s, t, terms, from, length, to); }
+}
+
+/* Of a table whose rows are side by side: a thread has a row of every so many terms. */
+static void tile_copy_across(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms, kb_ptr to)
+{
+    kb *k = s->g->k;
+    const struct pair_side *side = &s->side[t->what->axis];
+    const int rows = pair_rows(side), bytes = ty_bytes(t->memory.ty);
+    const kb_val left = kb_sub(k, kb_sub(k, side->extent, 1), side->first);
+    const kb_ptr first =
+        kb_advance(k, gen_input(s->g, t->what->input), kb_add(k, kb_mul(k, terms->first, side->extent), side->first));
+    kb_for(k, i, kb_tid(k), kb_mul(k, kb_add(k, terms->most, 1), rows), kb_threads(k)) {
+        const kb_val term = kb_div(k, i, rows), row = kb_sub(k, i, kb_mul(k, term, rows));
+        kb_copy(k, bytes, to, kb_add(k, kb_mul(k, term, t->pitch), row), first,
+                kb_add(k, kb_mul(k, kb_cast(k, term, TY_I64), side->extent), kb_min(k, kb_cast(k, row, TY_I64), left)));
+    }
+}
+
+static kb_val stage_of(kb *k, kb_val first) { return kb_rem(k, kb_div(k, kb_cast(k, first, TY_I32), PAIRS_TERMS), 2); }
+
+static kb_ptr tile_stage(kb *k, const struct pair_tile *t, kb_val stage)
+{
+    return kb_advance(k, t->memory, kb_mul(k, stage, PAIRS_TERMS * t->pitch));
+}
+
+static void tiles_copy(struct pair_tiles *s, kb_val first, kb_val count)
+{
+    kb *k = s->g->k;
+    const struct terms terms = terms_at(k, first, count);
+    for (int o = 0; o < s->pairs.noperands; o++) {
+        const struct pair_tile *t = &s->tile[o];
+        const kb_val again = s->again[t->what->axis];
+        const kb_val stays = again.ir ? kb_and(k, again, kb_le(k, count, PAIRS_TERMS)) : kb_imm(k, TY_BOOL, false);
+        kb_if(k, kb_not(k, stays)) {
+            (t->what->terms_last ? tile_copy : tile_copy_across)(s, t, &terms, tile_stage(k, t, stage_of(k, first)));
+        }
+    }
+}
+
+/* The whole block arrives: the terms at hand have come, and the next ones are on their way.  A thread has a group of
+ * copies for each, which may be empty. */
+static void stages_load(kb *k, struct pair_tiles *s, kb_val first, kb_val count)
+{
+    LET(next, kb_add(k, first, PAIRS_TERMS));
+    LET(from, kb_select(k, kb_eq(k, first, 0), first, next));
+    kb_barrier(k); /* all have read the terms before */
+    kb_for(k, at, from, kb_add(k, next, 1), PAIRS_TERMS) {
+        kb_if(k, kb_lt(k, at, count)) {
+            tiles_copy(s, at, count);
+        }
+        kb_copy_commit(k);
+    }
+    kb_copy_wait(k, 1);
+    kb_barrier(k);
+    s->stage = stage_of(k, first);
+}
+
 /* The whole block arrives. */
 static void tiles_load(kb *k, struct emit_tiles *hooks, kb_val first, kb_val count)
 {
     struct pair_tiles *s = (struct pair_tiles *)hooks;
+    if (s->stages > 1) {
+        stages_load(k, s, first, count);
+        return;
+    }
     const struct terms terms = terms_at(k, first, count);
     kb_barrier(k); /* all have read the tiles before */
     for (int o = 0; o < s->pairs.noperands; o++)
         tile_load(s, &s->tile[o], &terms);
     kb_barrier(k);
+    s->stage = kb_imm(k, TY_I32, 0);
 }
 
 static void tiles_term(kb *k, struct emit_tiles *hooks, kb_val i)
@@ -163,7 +273,7 @@ static void tiles_term(kb *k, struct emit_tiles *hooks, kb_val i)
         struct pair_tile *t = &s->tile[o];
         const struct pair_side *side = &s->side[t->what->axis];
         const int n = side->vector;
-        const kb_ptr column = kb_advance(k, t->memory, kb_mul(k, kb_cast(k, i, TY_I32), t->pitch));
+        const kb_ptr column = kb_advance(k, tile_stage(k, t, s->stage), kb_mul(k, kb_cast(k, i, TY_I32), t->pitch));
         for (int at = 0; at < side->each; at += n)
             kb_load_n(k, column, pair_place(k, side, at), n, gen_vector_alignment(n * ty_bytes(t->memory.ty)),
                       &t->value[at]);
@@ -223,12 +333,13 @@ void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side
     const char *why;
     *s = (struct pair_tiles){ .hooks = { PAIRS_TERMS, tiles_load, tiles_term }, .g = g, .side = { side[0], side[1] } };
     pairs_of(g->p, &s->pairs, &why);
+    s->stages = pairs_stages(g->p, kb_has_copy(g->k), (const int[]){ pair_rows(&side[0]), pair_rows(&side[1]) });
     for (int o = 0; o < s->pairs.noperands; o++) {
         const struct pairs_operand *what = &s->pairs.operand[o];
         const enum ty ty = g->p->input[what->input].array.field[what->field].type;
         const int pitch = pairs_pitch(g->p, what, pair_rows(&side[what->axis]));
         s->tile[o] = (struct pair_tile){ .what = what,
-                                         .memory = kb_shared_v(g->k, ty, PAIRS_TERMS * pitch, "tile"),
+                                         .memory = kb_shared_v(g->k, ty, s->stages * PAIRS_TERMS * pitch, "tile"),
                                          .pitch = pitch };
     }
 }

@@ -4,6 +4,8 @@
  *     for PAIRS_TERMS terms of the sums:
  *         the block loads these terms of the rows of all tiles, transposed
  *         each thread, for each term: the values of its rows and of its columns; all their pairs
+ *
+ * Where threads can copy (sm_80) there are two tiles of each table, and the next terms arrive while these are used.
  */
 #ifndef PTXGEN_PAIR_TILES_H
 #define PTXGEN_PAIR_TILES_H
@@ -41,6 +43,9 @@ struct pair_tiles {
     struct pairs pairs;
     struct pair_side side[2]; /* by axis; `first` may change from tile to tile */
     struct pair_tile tile[PAIRS_OPERANDS_MAX];
+    int stages;
+    kb_val stage;    /* i32: of the terms at hand */
+    kb_val again[2]; /* bool, by axis, or none: all terms are loaded for the rows that were there the last time */
 };
 /* The whole block arrives where sums are emitted with the hooks. */
 void pair_tiles_init(struct pair_tiles *s, struct gen *g, const struct pair_side *side);

@@ -32,20 +32,43 @@ static int tile_rows(const struct plan_case *c, bool reduced)
 }
 
 /* Segments for each multiprocessor, and elements of a segment, from which on a shape is faster than lanes that have
- * segments of their own.  H200, the nearest of 24/64/1000 points of 16/16/64 f32, 2^20/2^20/65536 of them: 130/228/799 us,
- * segreduce.subwarp -/426/3077; of 1000 points of 3 f32: 1792, segreduce.column 1657. */
+ * segments of their own.  Tiles of few elements have all of them, or read a segment again for the next ones: that costs
+ * little where its terms stay in the tile.  H200, us, the nearest of k points of f f32, k/f: 5/34 42, 8/16 37, 24/8 61,
+ * 64/16 188, 1000/64 646; segreduce.subwarp 55, 55, 95, 426, 3077; 10/128 with 16 elements 79, with 8 112; 24/8 with 32
+ * elements 87; of 1000 points of 3: 1792, segreduce.column 1657. */
+enum {
+    TERMS_MIN = 4,
+    DIRECT_WORDS = 64,
+    HALF_BLOCKS_WORDS = 48,
+    PAIRS_PINNED = 2 /* of the shapes */,
+    AGAIN = 40 /* elements: fewer are read by tiles of 8 */
+};
 static const struct shape {
     const char *name, *variant;
-    int per_sm, length;
-} shapes[] = { { "pairs", "", 64, 24 }, { "pairs_wide", "wide", 8, 512 } };
+    int per_sm, length, most; /* most: elements, of more than PAIRS_TERMS terms; 0: any */
+} shapes[] = { { "pairs_few", "few", 1024, 5, 8 },
+               { "pairs_few_16", "few 16", 1024, 9, 16 },
+               { "pairs", "", 64, 17, 0 },
+               { "pairs_wide", "wide", 8, 512, 0 } };
 
-enum { TERMS_MIN = 4, DIRECT_WORDS = 64 };
-
-static int64_t shared_bytes(const struct problem *p, const struct plan_case *c)
+static struct formula shape_guard(const struct problem *p, const struct pairs *pairs, const struct shape *s)
 {
+    const struct formula length = segments_length(p), terms = access_extent(p, &pairs->terms);
+    struct formula guard = f_and(f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm)),
+                                 f_and(f_ge(length, s->length), f_ge(terms, TERMS_MIN)));
+    if (s->most == 8)
+        guard = f_and(guard, f_or(f_le(length, s->most), f_and(f_le(terms, PAIRS_TERMS), f_lt(length, AGAIN))));
+    else if (s->most)
+        guard = f_and(guard, f_le(length, s->most));
+    return guard;
+}
+
+static int64_t shared_bytes(const struct planner *pl, const struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
     const bool product = p->rank == PAIRS_PRODUCT_RANK;
     const int rows[] = { tile_rows(c, !product && p->space[0].reduced), tile_rows(c, product || p->space[1].reduced) };
-    return pairs_shared(p, rows);
+    return pairs_shared(p, &pl->plan->device, rows);
 }
 
 /* Registers hold all sums of a thread.  Without tiles they hold addresses of its rows and columns, too. */
@@ -57,12 +80,15 @@ static void fit_registers(const struct pairs *pairs, struct plan_case *c)
     while (pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_WORDS && c->tunable[TN_ITEMS] > 1 &&
            !c->overridden[TN_ITEMS])
         plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "registers for all sums of a thread");
+    if (pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > HALF_BLOCKS_WORDS &&
+        c->tunable[TN_MIN_BLOCKS] > 1 && !c->overridden[TN_MIN_BLOCKS])
+        plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_MIN_BLOCKS] / 2, "registers for all sums of a thread");
 }
 
 /* Products: rows and columns of results, and results for each multiprocessor, from which on tiles of a shape are worth
  * it.  Few rows, or columns, have tiles that are no wider; few results have small tiles, so that there are enough.
  * Of few terms results are stored side by side, by tiles that are as wide as rows of results, or cover wider ones. */
-enum { FEW_TERMS = 8, ANY = 0, COVERED = -1, PRODUCT_PINNED = 5 /* of the shapes */ };
+enum { FEW_TERMS = 8, ANY = 0, COVERED = -1, PRODUCT_PINNED = 6 /* of the shapes */ };
 static const struct product_shape {
     const char *name, *variant;
     int rows, columns, rows_most, columns_most, per_sm, terms_most;
@@ -71,8 +97,11 @@ static const struct product_shape {
                        { "product_few_64", "product few 64", 32, 33, ANY, ANY, 1024, FEW_TERMS },
                        { "product_few_32", "product few 32", 32, 17, ANY, ANY, 1024, FEW_TERMS },
                        { "product_few_16", "product few 16", 32, 8, ANY, ANY, 1024, FEW_TERMS },
+                       { "product_large", "product large", 97, 49, COVERED, COVERED, 7168, 0 },
                        { "product", "product", 49, 49, COVERED, COVERED, 2048, 0 },
-                       { "product_tall", "product tall", 49, 8, COVERED, ANY, 2048, 0 },
+                       { "product_tall", "product tall", 97, 8, COVERED, 16, 10240, 0 },
+                       { "product_tall_128", "product tall 128", 97, 8, COVERED, 16, 2048, 0 },
+                       { "product_medium", "product medium", 49, 17, COVERED, ANY, 2048, 0 },
                        { "product_wide", "product wide", 8, 49, ANY, COVERED, 2048, 0 },
                        { "product_small", "product small", 8, 8, ANY, ANY, 1024, 0 } };
 
@@ -86,7 +115,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     plan_set_pdl(pl, c);
     plan_lighten(p, c);
     fit_registers(pairs, c);
-    if (plan_pinned(pl) || (pairs->product && c->tunable[TN_VECTOR] == 1) || shared_bytes(p, c) <= PAIRS_SHARED_MAX)
+    if (plan_pinned(pl) || (pairs->product && c->tunable[TN_VECTOR] == 1) || shared_bytes(pl, c) <= PAIRS_SHARED_MAX)
         return c;
     memset(c, 0, sizeof *c);
     pl->plan->ncases--;
@@ -148,18 +177,16 @@ void segreduce_pairs_plan(struct planner *pl, const struct strategy *row)
         plan_products(pl, row, &pairs);
         return;
     }
-    for (int i = 0; i < (pinned ? 1 : 2); i++) {
-        const struct shape *s = &shapes[i];
-        if (hi < s->length && !pinned)
+    for (int i = 0; i < (pinned ? 1 : (int)(sizeof shapes / sizeof *shapes)); i++) {
+        const struct shape *s = &shapes[pinned ? PAIRS_PINNED : i];
+        if (!pinned && (hi < s->length || (s->most && lo >= AGAIN)))
             continue;
         struct plan_case *c = add_case(pl, row, s->name, s->variant, &pairs);
         if (pinned)
             return;
         if (!c)
             continue;
-        c->code.guard =
-            f_and(f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm)),
-                  f_and(f_ge(segments_length(p), s->length), f_ge(access_extent(p, &pairs.terms), TERMS_MIN)));
+        c->code.guard = shape_guard(p, &pairs, s);
     }
 }
 
@@ -187,7 +214,7 @@ bool segreduce_pairs_build(struct planner *pl, struct plan_case *c)
         return plan_contradiction(pl, c, 0, "a thread holds at most 32 pairs");
     if ((!segreduce_power_of_two(c->tunable[TN_ITEMS]) && !direct) || !segreduce_power_of_two(c->tunable[TN_SEGMENTS]))
         return plan_contradiction(pl, c, 0, "items and segments must be powers of two");
-    if (!direct && shared_bytes(p, c) > pl->plan->device.shared_per_block)
+    if (!direct && shared_bytes(pl, c) > pl->plan->device.shared_per_block)
         return plan_contradiction(pl, c, 0, "the tiles do not fit shared memory");
     c->tiled = !direct;
     segreduce_kernel(pl, c, "");

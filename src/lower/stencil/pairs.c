@@ -46,7 +46,7 @@ void stencil_pairs_plan(struct planner *pl, const struct strategy *row)
     const struct shape s = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, "pairs", "");
     const int x = plan_setting(pl, TN_POINTS_X, s.points_x);
     const int rows[] = { s.threads / s.block_x * s.points_y, s.block_x * s.points_x };
-    if (!plan_pinned(pl) && pairs_shared(p, rows) > PAIRS_SHARED_MAX)
+    if (!plan_pinned(pl) && pairs_shared(p, &pl->plan->device, rows) > PAIRS_SHARED_MAX)
         return;
     if (x > 1 && stencil_vector(p) % x == 0)
         add_case(pl, row, "pairs", true);
@@ -60,10 +60,10 @@ bool stencil_pairs_build(struct planner *pl, struct plan_case *c)
     c->tiled = true;
     for (int d = 0; d < 2; d++)
         rows[d] = stencil_threads(c, 2, d) * stencil_points(c, 2, d);
-    const struct misfit m[] = {
-        { stencil_points(c, 2, 0) * stencil_points(c, 2, 1) > PAIRS_MAX, "a thread has at most 32 points" },
-        { pairs_shared(p, rows) > pl->plan->device.shared_per_block, "the tiles do not fit shared memory" },
-        { 0 }
-    };
+    const struct misfit m[] = { { stencil_points(c, 2, 0) * stencil_points(c, 2, 1) > PAIRS_MAX,
+                                  "a thread has at most 32 points" },
+                                { pairs_shared(p, &pl->plan->device, rows) > pl->plan->device.shared_per_block,
+                                  "the tiles do not fit shared memory" },
+                                { 0 } };
     return plan_consistent(pl, c, m) && stencil_global_build(pl, c);
 }
