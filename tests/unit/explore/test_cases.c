@@ -301,6 +301,9 @@ Test(cases, teams_of_segments)
     "kind: reduce\nspace: [n, k, f]\ninputs: {" inputs "}\nover: f\nmap: " map                                         \
     "\noperator: add\noutputs: {r: '" output "[n, k]'}\n"
 #define PAIRS OVER_LAST("p: 'f32[n, f]', c: 'f32[k, f]'", "(p - c) * (p - c)", "f32")
+#define NEAREST                                                                                                        \
+    "kind: reduce\ninputs: {x: 'f32[n, f]', c: 'f32[k, f]'}\nover: k\nmap: {value: 'sum(f, (x - c) * (x - c))', "      \
+    "index: i32(index(k))}\noperator: argmin\noutputs: {r: {type: 'i32[n]', value: r.index}}\n"
 #define ALL_PAIRS(inputs, map)                                                                                         \
     "kind: reduce\nspace: [n, m]\ninputs: {x: 'f32[n]', y: 'f32[m]'" inputs "}\nover: m\nmap: " map                    \
     "\noperator: add\noutputs: {r: 'f32[n]'}\n"
@@ -310,10 +313,13 @@ Test(cases, teams_of_segments)
         int64_t size[3]; /* by name of size: of the spec's order */
         int lanes, segments, threads;
     } row[] = {
-        { PAIRS, "product_tall", { 100000, 16, 35 }, 2, 4, 128 },
+        { PAIRS, "product_medium", { 100000, 16, 35 }, 8, 4, 128 },
+        { PAIRS, "product_tall", { 100000, 16, 16 }, 2, 4, 128 },
+        { PAIRS, "product_tall_128", { 50000, 16, 16 }, 4, 4, 128 },
         { PAIRS, "medium", { 100000, 16, 5 }, 2, 2, 256 },
-        { PAIRS, "product", { 100000, 9, 111 }, 8, 4, 128 },
-        { PAIRS, "product_tall", { 18176, 64, 80 }, 2, 4, 128 },
+        { PAIRS, "product_large", { 100000, 9, 111 }, 8, 4, 256 },
+        { PAIRS, "product", { 10000, 64, 64 }, 8, 4, 128 },
+        { PAIRS, "product_medium", { 18176, 64, 80 }, 8, 4, 128 },
         { PAIRS, "product_wide", { 80, 64, 18176 }, 32, 4, 128 },
         { PAIRS, "product_small", { 400, 64, 400 }, 8, 2, 128 },
         { PAIRS, "product_few", { 100000, 3, 111 }, 32, 8, 128 },
@@ -323,6 +329,13 @@ Test(cases, teams_of_segments)
         { PAIRS, "product_few_32", { 100000, 2, 21 }, 16, 8, 128 },
         { PAIRS, "product_few_16", { 100000, 2, 9 }, 8, 8, 128 },
         { PAIRS, "long", { 100, 100000, 100 }, 0, 1, 64 },
+        { NEAREST, "pairs_few", { 200000, 34, 5 }, 1, 2, 128 },
+        { NEAREST, "pairs_few", { 200000, 16, 39 }, 1, 2, 128 },
+        { NEAREST, "pairs_few_16", { 200000, 17, 16 }, 1, 2, 128 },
+        { NEAREST, "pairs", { 200000, 17, 17 }, 4, 4, 128 },
+        { NEAREST, "pairs", { 200000, 16, 40 }, 4, 4, 128 },
+        { NEAREST, "pairs", { 100000, 16, 24 }, 4, 4, 128 },
+        { NEAREST, "each", { 100000, 34, 5 }, 1, 1, 128 },
         { ALL_PAIRS("", "'(x - y) * y'"), "repeated", { 10000, 5000 }, 32, 4, 64 },
         { ALL_PAIRS("", "'(x - at(x, index(m))) * y'"), "repeated", { 10000, 5000 }, 32, 4, 64 },
         { ALL_PAIRS("", "'(x - y) * y'"), "repeated_few", { 7000, 256 }, 32, 2, 64 },
