@@ -383,8 +383,11 @@ PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf, Py
     PyObject *result = NULL;
 
     if (call_begin(&c, (Function *)self, args, (Py_ssize_t)(nargsf & ~((size_t)1 << OFFSET)), names, CALL) &&
-        call_run(&c, CALL, NULL, NULL) && (c.jax_device == NULL || jax_wait(&c)))
+        call_run(&c, CALL, NULL, NULL)) {
         result = call_result(&c);
+        if (c.jax_device && !jax_wait(&c)) /* last: the GPU works while JAX makes the result */
+            Py_CLEAR(result);
+    }
     call_end(&c);
     return result;
 }
