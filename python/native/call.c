@@ -382,8 +382,12 @@ PyObject *function_call(PyObject *self, PyObject *const *args, size_t nargsf, Py
     struct call c;
     PyObject *result = NULL;
 
-    if (call_begin(&c, (Function *)self, args, (Py_ssize_t)(nargsf & ~((size_t)1 << OFFSET)), names, CALL) &&
+    const Py_ssize_t nargs = (Py_ssize_t)(nargsf & ~((size_t)1 << OFFSET));
+    const bool like = again(&c, (Function *)self, args, nargs, names);
+    if ((like ? c.out || make_outputs(&c) : call_begin(&c, (Function *)self, args, nargs, names, CALL)) &&
         call_run(&c, CALL, NULL, NULL)) {
+        if (!like)
+            again_learn(&c);
         result = call_result(&c);
         if (c.jax_device && !jax_wait(&c)) /* last: the GPU works while JAX makes the result */
             Py_CLEAR(result);

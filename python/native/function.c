@@ -266,6 +266,7 @@ static void free_arrays(Function *f)
         Py_XDECREF(f->size_name[i]);
     for (int i = 0; f->param_name && i < f->params; i++)
         Py_XDECREF(f->param_name[i]);
+    again_free(f->again);
     PyMem_Free(f->slot);
     PyMem_Free(f->in_place);
     PyMem_Free(f->size_name);

@@ -6,6 +6,7 @@
  *     work.c      what is no call: explanations, variants, laws, code
  *     words.c     arguments of a call
  *     call.c      a call: sizes, where it runs, what comes back
+ *     again.c     a call like the one before
  *     take.c      arrays of callers: DLPack, CUDA array interface, buffers
  *     place.c     where arrays may lie
  *     give.c      results in arrays of the caller's kind
@@ -106,6 +107,7 @@ typedef struct {
     unsigned char *in_place; /* per input and output: what place.c knows */
     ptxgen_host *host;
     PyThread_type_lock lock; /* of making programs, and of the host executor */
+    struct again *again;     /* of the last call (again.c), or NULL */
     struct loaded on[DEVICES_MAX];
     ptxgen_loaded **old; /* programs that were in use when they were to be forgotten: end with the function */
     int olds;
@@ -208,7 +210,14 @@ struct call {
     struct kind leader;   /* of the first array; its type NULL: there was none */
     PyObject *jax_device; /* of JAX's arrays on a GPU, borrowed; or NULL */
     bool made;            /* outputs were made here */
+    bool words;           /* more than out= was given by keyword */
 };
+/* Is the call like the last one that again_learn() was told of?  Then it is as call_begin() leaves it, but for new outputs;
+ * else nothing is known of it, and no exception is set. */
+bool again(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+/* A call that ran. */
+void again_learn(const struct call *c);
+void again_free(struct again *a);
 enum purpose { CALL, PREPARE };
 /* Nothing is known yet. */
 void call_clear(struct call *c, Function *f);
