@@ -116,8 +116,7 @@ static bool same(const struct fact *fact, const struct dl_tensor *t, struct dl_d
         memcmp(&t->type, &fact->type, sizeof t->type) != 0)
         return false;
     for (int d = 0; d < fact->ndim; d++)
-        if (t->shape[d] != fact->shape[d] ||
-            (t->strides && t->strides[d] != fact->stride[d] && fact->shape[d] != 1))
+        if (t->shape[d] != fact->shape[d] || (t->strides && t->strides[d] != fact->stride[d] && fact->shape[d] != 1))
             return false;
     return true;
 }
