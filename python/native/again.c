@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* again.c - a call like the one before.
  *
- * Types, shapes and devices of a call's arrays are nearly always those of the call before, which found that they fit.  Of
- * arrays that come by DLPack's table, a function remembers these facts; a call with the same facts needs no other check than
- * where its arrays lie.  All other calls, and all that would be refused, take the usual way.
+ * Types, shapes and devices of a call's arrays are nearly always those of a call before, which found that they fit.  Of
+ * arrays that come by DLPack's table, a function remembers these facts, of a few calls; a call with the same facts needs no
+ * other check than where its arrays lie.  All other calls, and all that would be refused, take the usual way.
  */
 #include <string.h>
 
@@ -20,18 +20,20 @@ struct fact {
 };
 
 struct again {
-    PyTypeObject *type; /* of all arrays, owned; NULL: there was no such call */
+    PyTypeObject *type; /* of all arrays, owned; NULL: of no call */
     struct dl_device device;
     bool out; /* the outputs were given */
     int64_t size[NAMES_MAX];
     struct fact fact[]; /* inputs, then outputs */
 };
 
-void again_free(struct again *a)
+void again_free(Function *f)
 {
-    if (a)
-        Py_XDECREF((PyObject *)a->type);
-    PyMem_Free(a);
+    for (int i = 0; i < AGAIN; i++) {
+        if (f->again[i])
+            Py_XDECREF((PyObject *)f->again[i]->type);
+        PyMem_Free(f->again[i]);
+    }
 }
 
 /* ---- to remember --------------------------------------------------------------------------------------------------- */
@@ -53,6 +55,21 @@ static bool learn(struct fact *to, const struct taken *t)
 /* The arrays of the call that the caller gave. */
 static int given(const Function *f, bool out) { return f->inputs + (out ? f->outputs : 0); }
 
+/* At an address of its type, and where no array before it is, if it is written. */
+static bool lies_well(const struct call *c, const struct again *a, int i)
+{
+    const uintptr_t at = (uintptr_t)c->pointer[i];
+
+    if (at == 0 || (at & (c->f->slot[i].alignment - 1)) != 0)
+        return false;
+    for (int k = 0; k < i && i >= c->f->inputs; k++) {
+        const uintptr_t other = (uintptr_t)c->pointer[k];
+        if (other < at + a->fact[i].bytes && at < other + a->fact[k].bytes)
+            return false;
+    }
+    return true;
+}
+
 void again_learn(const struct call *c)
 {
     Function *f = c->f;
@@ -64,16 +81,18 @@ void again_learn(const struct call *c)
         fits = Py_TYPE(c->object[i]) == c->leader.type && c->array[i].holds == HOLDS_NOTHING;
     if (!fits)
         return;
-    if (f->again == NULL)
-        f->again = PyMem_Calloc(1, sizeof *f->again + sizeof *f->again->fact * (size_t)(f->inputs + f->outputs));
-    struct again *a = f->again;
+    struct again **at = &f->again[f->next_again], *a = *at;
+    if (a == NULL)
+        a = *at = PyMem_Calloc(1, sizeof *a + sizeof *a->fact * (size_t)(f->inputs + f->outputs));
     if (a == NULL)
         return;
     PyTypeObject *before = a->type;
     a->type = NULL;
     for (int i = 0; i < arrays && fits; i++)
-        fits = learn(&a->fact[i], &c->array[i]);
+        fits = learn(&a->fact[i], &c->array[i]) &&
+               lies_well(c, a, i); /* not where an input is: such calls are asked each time */
     if (fits) {
+        f->next_again = (f->next_again + 1) % AGAIN;
         a->type = (PyTypeObject *)Py_NewRef((PyObject *)c->leader.type);
         a->device = c->device;
         a->out = c->out != NULL;
@@ -121,68 +140,56 @@ static bool same(const struct fact *fact, const struct dl_tensor *t, struct dl_d
     return true;
 }
 
-/* At an address of its type, and where no array before it is, if it is written. */
-static bool lies_well(const struct call *c, const struct again *a, int i)
+static bool compare(struct call *c, const struct again *a, const struct dl_tensor *tensor, int arrays)
 {
-    const uintptr_t at = (uintptr_t)c->pointer[i];
-
-    if (at == 0 || (at & (c->f->slot[i].alignment - 1)) != 0)
-        return false;
-    for (int k = 0; k < i && i >= c->f->inputs; k++) {
-        const uintptr_t other = (uintptr_t)c->pointer[k];
-        if (other < at + a->fact[i].bytes && at < other + a->fact[k].bytes)
-            return false;
-    }
-    return true;
-}
-
-/* The tensors were looked at: nothing here runs Python's code, and the facts stay. */
-static bool compare(struct call *c, const struct dl_tensor *tensor, int arrays)
-{
-    const struct again *a = c->f->again;
-
     if (a->type != c->leader.type || a->out != (c->out != NULL) || a->device.id != c->device.id)
         return false;
-    for (int i = 0; i < arrays; i++) {
-        c->pointer[i] = (char *)tensor[i].data + tensor[i].byte_offset;
-        if (!same(&a->fact[i], &tensor[i], a->device) || !lies_well(c, a, i))
+    for (int i = 0; i < arrays; i++)
+        if (!same(&a->fact[i], &tensor[i], a->device))
             return false;
-    }
+    for (int i = 0; i < arrays; i++)
+        if (!lies_well(c, a, i))
+            return false;
     memcpy(c->size, a->size, sizeof *c->size * (size_t)c->f->sizes);
     return true;
 }
 
-/* Views of the arrays, and the stream; then all is compared. */
+/* Views of the arrays, and the stream.  All is compared after that, as what runs Python's code may change the facts. */
 static bool look(struct call *c, int arrays)
 {
     const struct dl_exchange *x = c->leader.exchange;
     struct dl_tensor tensor[ARRAYS_MAX];
     void *stream = NULL;
+    bool found = false;
 
-    for (int i = 0; i < arrays; i++)
+    for (int i = 0; i < arrays; i++) {
         if (Py_TYPE(c->object[i]) != c->leader.type || x->view(c->object[i], &tensor[i]) != 0)
             return false;
-    if (x->current_stream(DL_CUDA, c->device.id, &stream) != 0)
+        c->pointer[i] = (char *)tensor[i].data + tensor[i].byte_offset;
+    }
+    c->device = (struct dl_device){ DL_CUDA, tensor[0].device.id };
+    if (tensor[0].device.type != DL_CUDA || x->current_stream(DL_CUDA, c->device.id, &stream) != 0)
         return false;
     c->stream = stream == (void *)1 ? NULL : stream;
-    return compare(c, tensor, arrays);
+    for (int i = 0; i < AGAIN && c->f->again[i] && !found; i++)
+        found = compare(c, c->f->again[i], tensor, arrays);
+    return found;
 }
 
 bool again(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
-    if (f->again == NULL || f->again->type == NULL)
+    if (f->again[0] == NULL)
         return false;
     call_clear(c, f);
     if (!arguments(c, args, nargs, names))
         return false;
     const int arrays = given(f, c->out != NULL);
     const struct kind *kind = kind_of(c->object[0]);
-    if (kind == NULL || kind->type != f->again->type) {
+    if (kind == NULL || kind->exchange == NULL || kind->exchange->view == NULL) {
         PyErr_Clear();
         return false;
     }
     c->leader = kind_keep(kind); /* another look-up may forget it */
-    c->device = f->again->device;
     if (!look(c, arrays)) {
         PyErr_Clear();
         kind_drop(&c->leader);

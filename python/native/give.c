@@ -244,11 +244,11 @@ static bool remember_strided(struct slot *slot, const int64_t *shape, int ndim, 
             return false;
     }
     PyObject *extents = shape_tuple(shape, ndim), *strides = shape_tuple(stride, ndim);
-    PyObject *type = torch_type(slot->info.field_type[0]);
-    slot->args = extents && strides && type ? PyTuple_Pack(3, extents, strides, type) : NULL;
+    if (slot->dtype == NULL)
+        slot->dtype = torch_type(slot->info.field_type[0]);
+    slot->args = extents && strides && slot->dtype ? PyTuple_Pack(3, extents, strides, slot->dtype) : NULL;
     Py_XDECREF(extents);
     Py_XDECREF(strides);
-    Py_XDECREF(type);
     slot->family = FAMILY_TORCH;
     slot->device = device;
     memcpy(slot->shape, shape, sizeof *shape * (size_t)ndim);

@@ -43,6 +43,19 @@ class Again(Case):
             self.assertEqual((made.x.shape, made.device), ((n,), device))
         self.assertEqual(len({call.context for call in driver.calls()}), 2)
 
+    def test_sizes_in_turn(self):
+        """More than are remembered, with outputs of their own and in the place of an input."""
+        f = ptxgen.compile(SCAN)
+        arrays = [stand_ins.Exchange(np.zeros(n, "f4")) for n in (1, 2, 3, 5, 8, 13)]
+        for i in range(60):
+            x, out = arrays[i * i % 6], stand_ins.Exchange(np.zeros(arrays[i * i % 6].x.shape, "f4"))
+            self.assertIs(f(x, out=out), out)
+            self.assertIs(f(x, out=x), x)
+            self.assertEqual(f(x).x.shape, x.x.shape)
+            with self.assertRaisesRegex(ptxgen.UsageError, "'y' has . elements"):
+                f(arrays[4], out=arrays[i % 4])
+        self.assertEqual(len(driver.calls()), 180)
+
     def test_what_does_not_fit(self):
         f, moved, inside = named("again_refused"), stand_ins.Exchange(X), stand_ins.Exchange(np.zeros((), "f4"))
         moved.tensor.data += 2
