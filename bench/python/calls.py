@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """calls.py [--json FILE] [--native LIBRARY] [overhead] [first] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
 
-overhead  microseconds of the processor for a call with 1024 elements: the median of batches, each of which starts with an idle GPU and
-          is too short to fill the queue of launches; "C": launches by the C library alone, of native.c; "ptxgen.torch.op": the same
+overhead  microseconds of the processor for a call with 1024 elements: the median of batches, and the least; each batch starts with an
+          idle GPU and is too short to fill the queue of launches.  Calls of one kind are measured in turn, batch by batch.  By native.c:
+          "C": launches by the C library alone; "driver": launches of an empty kernel by cuLaunchKernel, and by cuLaunchKernelEx as a
+          dependent launch.  "pdl=1": the map as a dependent launch; "alternating": of two sizes in turn; "ptxgen.torch.op": the same
           function as an operator of PyTorch, called by itself, and alone in a function that torch.compile compiled
 first     milliseconds of the first call in a process whose library and context are ready: nothing in any cache, then from the cache
 
 A part that fails says so, and the others go on; the exit status is 1 then.  Without arguments: all of them.
 """
+import itertools
 import json
 import os
 import statistics
@@ -18,16 +21,16 @@ import tempfile
 import time
 import traceback
 
-N, BATCH, BATCHES = 1024, 200, 60
+N, BATCH, BATCHES = 1024, 200, 100
 SUM = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
 SCAN = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n"
 MAP = "kind: stencil\ninputs: {x: 'f32[n]'}\noutputs: {y: {type: 'f32[n]', value: x * x + 1}}\n"
 HERE = os.path.dirname(os.path.abspath(__file__))
 rows, failed, FILE, NATIVE = [], [], [], []
 
-def row(part, name, library, value, unit, note=""):
-    rows.append({"part": part, "what": name, "library": library, "value": value, "unit": unit, "note": note})
-    print(f"{part:9} {name:28} {library:22} {value:10.3f} {unit}  {note}", flush=True)
+def row(part, name, library, value, unit, least=None, note=""):
+    rows.append({"part": part, "what": name, "library": library, "value": value, "least": least, "unit": unit, "note": note})
+    print(f"{part:9} {name:44} {library:22} {value:10.3f} {unit}  {'' if least is None else f'least {least:.3f}  '}{note}", flush=True)
     for path in FILE:  # now: what comes later may take too long
         with open(path, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
@@ -45,61 +48,86 @@ def attempt(part, name, library, action):
         print(f"{part:9} {name:28} {library:22} failed: {type(error).__name__}: {error}\n{traceback.format_exc()}", flush=True)
 
 # ---- overhead ---------------------------------------------------------------------------------------------------------------------
-def overhead(call, synchronise):
-    for _ in range(BATCH):
-        call()
-    times = []
-    for _ in range(BATCHES):
-        synchronise()
+def looped(call):
+    """A batch of calls: microseconds of one."""
+    def batch():
         begin = time.perf_counter()
         for _ in range(BATCH):
             call()
-        times.append((time.perf_counter() - begin) / BATCH * 1e6)
-    synchronise()
-    return statistics.median(times), "us", f"least {min(times):.3f}"
+        return (time.perf_counter() - begin) / BATCH * 1e6
+    return batch
+
+def in_turn(name, wait, batches, notes=None):
+    """Rows of batches that take turns, so that what changes the processor's clock meets all of them."""
+    times = {}
+
+    def begin(library):
+        batches[library]()
+        times[library] = []
+
+    for library in batches:
+        attempt("overhead", name, library, lambda library=library: begin(library))
+    for _ in range(BATCHES):
+        for library, values in times.items():
+            wait()
+            values.append(batches[library]())
+    wait()
+    for library, values in times.items():
+        row("overhead", name, library, statistics.median(values), "us", min(values), (notes or {}).get(library, ""))
+
+def overhead(call, wait):
+    batch, times = looped(call), []
+    batch()
+    for _ in range(BATCHES):
+        wait()
+        times.append(batch())
+    wait()
+    return statistics.median(times), "us", min(times)
 
 def torch_overheads():
     import ptxgen
     import torch
 
-    x, y, one = torch.ones(N, device="cuda"), torch.empty(N, device="cuda"), torch.empty((), device="cuda")
+    x, y, one, short = torch.ones(N, device="cuda"), torch.empty(N, device="cuda"), torch.empty((), device="cuda"), torch.ones(N // 2, device="cuda")
     wait = torch.cuda.synchronize
     fsum, fscan, fmap = map(ptxgen.compile, (SUM, SCAN, MAP))
+    dependent = ptxgen.compile(MAP, settings={"pdl": 1})
     print(f"          torch {torch.__version__}, exchange table of DLPack: {hasattr(torch.Tensor, '__dlpack_c_exchange_api__')}")
-    calls = {("sum", "new"): (lambda: fsum(x), lambda: torch.sum(x)), ("sum", "out="): (lambda: fsum(x, out=one), lambda: torch.sum(x, 0, out=one)),
-             ("scan", "new"): (lambda: fscan(x), lambda: torch.cumsum(x, 0)),
-             ("scan", "out="): (lambda: fscan(x, out=y), lambda: torch.cumsum(x, 0, out=y)),
-             ("map", "new"): (lambda: fmap(x), lambda: torch.addcmul(x, x, x)),
-             ("map", "out="): (lambda: fmap(x, out=y), lambda: torch.addcmul(x, x, x, out=y))}
-    for (what, form), (ours, theirs) in calls.items():
-        attempt("overhead", f"{what}, {form}, torch tensors", "ptxgen", lambda ours=ours: overhead(ours, wait))
-        attempt("overhead", f"{what}, {form}, torch tensors", "torch", lambda theirs=theirs: overhead(theirs, wait))
-    functions = {"sum": fsum, "map": fmap}
-    for what, f in functions.items():
-        attempt("overhead", f"{what}, new, torch tensors", "ptxgen.torch.op", lambda f=f: overhead_of_operator(f, x, wait))
-    for path in NATIVE:
-        for what, f, out in (("sum", fsum, one), ("scan", fscan, y), ("map", fmap, y)):
-            attempt("overhead", f"{what}, out=, torch tensors", "C", lambda f=f, out=out, path=path: native_overhead(path, f, x, out, wait))
+    turns = {}
+    for what, f, given, theirs, filled in (
+            ("sum", fsum, one, lambda: torch.sum(x), lambda: torch.sum(x, 0, out=one)),
+            ("scan", fscan, y, lambda: torch.cumsum(x, 0), lambda: torch.cumsum(x, 0, out=y)),
+            ("map", fmap, y, lambda: torch.addcmul(x, x, x), lambda: torch.addcmul(x, x, x, out=y))):
+        turns[what, "new"] = {"ptxgen": lambda f=f: f(x), "torch": theirs}
+        turns[what, "out="] = {"ptxgen": lambda f=f, given=given: f(x, out=given), "torch": filled}
+        turns[what, "new"]["ptxgen, alternating"] = lambda f=f, turn=itertools.cycle((x, short)): f(next(turn))
+    turns["map", "new"] |= {"torch, x * x + 1": lambda: x * x + 1, "ptxgen, pdl=1": lambda: dependent(x)}
+    turns["map", "out="]["ptxgen, pdl=1"] = lambda: dependent(x, out=y)
+    for what, f in (("sum", fsum), ("map", fmap)):
+        attempt("overhead", what, "ptxgen.torch.op", lambda f=f, what=what: turns[what, "new"].update({"ptxgen.torch.op": lambda op=operator(f): op(x)}))
+    for (what, form), calls in turns.items():
+        batches = {library: looped(call) for library, call in calls.items()}
+        for path in NATIVE:
+            batches.update(native_batches(path, {"sum": fsum, "scan": fscan, "map": fmap}[what], x, one if what == "sum" else y))
+        in_turn(f"{what}, {form}, torch tensors", wait, batches)
     for what, theirs in (("sum", lambda x: x.sum()), ("map", lambda x: x * x + 1)):
         attempt("overhead", f"{what}, torch.compile", "torch", lambda theirs=theirs: overhead_of_compiled(theirs, x, wait))
-        attempt("overhead", f"{what}, torch.compile", "ptxgen.torch.op", lambda f=functions[what]: overhead_of_compiled_operator(f, x, wait))
+        attempt("overhead", f"{what}, torch.compile", "ptxgen.torch.op", lambda f=fsum if what == "sum" else fmap: overhead_of_compiled_operator(f, x, wait))
 
-def native_overhead(path, f, x, out, wait):
+def native_batches(path, f, x, out):
+    """Of launches by native.c: of f on these tensors, and of an empty kernel."""
     from examples import native_call, native_library
 
-    call, times = native_call(native_library(path), f, {"x": x}, (out,), "native_host_seconds"), []
-    for _ in range(BATCHES):
-        wait()
-        times.append(call(BATCH) * 1e6)
-    return statistics.median(times), "us", f"least {min(times):.3f}"
+    made = {}
+    for name, entry in (("C", "native_host_seconds"), ("driver", "native_empty_seconds"), ("driver, dependent", "native_dependent_seconds")):
+        call = native_call(native_library(path), f, {"x": x}, (out,), entry)
+        made[name] = lambda call=call: call(BATCH) * 1e6
+    return made
 
 def operator(f):
     import ptxgen.torch
 
     return ptxgen.torch.op(f)
-
-def overhead_of_operator(f, x, wait):
-    return overhead(lambda op=operator(f): op(x), wait)
 
 def overhead_of_compiled(function, x, wait):
     import torch
@@ -127,20 +155,20 @@ def cupy_overheads():
              ("map", "new"): (lambda: fmap(x), {"ElementwiseKernel": lambda: elementwise(x)}),
              ("map", "out="): (lambda: fmap(x, out=y), {"ElementwiseKernel": lambda: elementwise(x, y)})}
     for (what, form), (ours, theirs) in calls.items():
-        attempt("overhead", f"{what}, {form}, CuPy arrays", "ptxgen", lambda ours=ours: overhead(ours, wait))
-        for name, call in theirs.items():
-            attempt("overhead", f"{what}, {form}, CuPy arrays", f"cupy {name}", lambda call=call: overhead(call, wait))
+        in_turn(f"{what}, {form}, CuPy arrays", wait, {"ptxgen": looped(ours), **{f"cupy {name}": looped(call) for name, call in theirs.items()}})
 
 def jax_overheads():
     import jax
     import ptxgen
+    import ptxgen.jax
 
     x, f, theirs = jax.numpy.ones(N), ptxgen.compile(SUM), jax.jit(lambda x: x.sum())
+    calls = {"ptxgen": f, "jax.jit": theirs, "jax.jit of ptxgen.jax.op": jax.jit(ptxgen.jax.op(f))}
     wait = lambda: jax.block_until_ready(jax.numpy.zeros(1) + 1)
     print(f"          jax {jax.__version__} on {jax.default_backend()}")
-    for library, call in (("ptxgen", f), ("jax.jit", theirs)):
-        attempt("overhead", "sum, new, JAX arrays", library, lambda call=call: overhead(lambda: call(x), wait))
-        attempt("overhead", "the same until it is there", library, lambda call=call: overhead(lambda: call(x).block_until_ready(), wait))
+    in_turn("sum, JAX arrays, until the call returns", wait, {library: looped(lambda call=call: call(x)) for library, call in calls.items()},
+            {library: "its work is done" if library == "ptxgen" else "its work may go on" for library in calls})
+    in_turn("sum, JAX arrays, until the result is there", wait, {library: looped(lambda call=call: call(x).block_until_ready()) for library, call in calls.items()})
 
 def triton_overheads():
     import torch
@@ -148,8 +176,7 @@ def triton_overheads():
     from with_triton import square
 
     x, y = torch.ones(N, device="cuda"), torch.empty(N, device="cuda")
-    attempt("overhead", "map, out=, torch tensors", f"triton {triton.__version__}",
-            lambda: overhead(lambda: square[(1,)](x, y, N, BLOCK=1024), torch.cuda.synchronize))
+    in_turn("map, out=, torch tensors", torch.cuda.synchronize, {f"triton {triton.__version__}": looped(lambda: square[(1,)](x, y, N, BLOCK=1024))})
 
 # ---- first calls --------------------------------------------------------------------------------------------------------------------
 # What is ready before the clock starts, and what is timed.
@@ -192,7 +219,7 @@ def first_calls():
                 warm.append(first_call(prepare, action, spec, folder))
         for form, times in (("cold", cold), ("from the cache", warm)):
             middle = sorted(times)[len(times) // 2]
-            row("first", f"{name}, {form}", library, middle[0], "ms", middle[1])
+            row("first", f"{name}, {form}", library, middle[0], "ms", min(times)[0], middle[1])
 
     for name, spec in (("sum", SUM), ("scan", SCAN)):
         attempt("first", name, "ptxgen", lambda name=name, spec=spec: both(name, "ptxgen", spec))

@@ -101,7 +101,8 @@ def native_library(path):
     ctypes.CDLL(str(pathlib.Path(importlib.import_module("ptxgen").__file__).parent / "libptxgen.so.0"), ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(path)
     library.native_open.restype = ctypes.c_void_p
-    library.native_seconds.restype = library.native_host_seconds.restype = ctypes.c_double
+    for entry in ("native_seconds", "native_host_seconds", "native_empty_seconds", "native_dependent_seconds"):
+        getattr(library, entry).restype = ctypes.c_double
     return library
 
 def native_call(library, f, args, out, entry="native_seconds"):

@@ -259,6 +259,7 @@ static void free_arrays(Function *f)
 {
     for (int i = 0; f->slot && i < f->inputs + f->outputs; i++) {
         Py_XDECREF(f->slot[i].name);
+        Py_XDECREF(f->slot[i].dtype);
         Py_XDECREF(f->slot[i].args);
         Py_XDECREF(f->slot[i].kwargs);
     }
@@ -266,6 +267,7 @@ static void free_arrays(Function *f)
         Py_XDECREF(f->size_name[i]);
     for (int i = 0; f->param_name && i < f->params; i++)
         Py_XDECREF(f->param_name[i]);
+    again_free(f);
     PyMem_Free(f->slot);
     PyMem_Free(f->in_place);
     PyMem_Free(f->size_name);

@@ -2,7 +2,9 @@
 /* give.c - results in arrays of the caller's kind.
  *
  * A library without the table of DLPack is called as its user would: numpy.empty(shape, dtype).  The arguments of the last
- * call are kept in the slot, so a call with the same sizes builds nothing.
+ * call are kept in the slot, so a call with the same sizes builds nothing.  With the table, torch makes two tensors for a
+ * result, one around the memory of the other: memory on the current device comes from the function that programs of
+ * torch.compile call instead, where this torch has it.
  */
 #include <string.h>
 
@@ -110,6 +112,13 @@ static PyObject *torch_words(const struct slot *slot, PyObject *like)
     return words;
 }
 
+/* Are the arguments that are kept those of such an array? */
+static bool remembered(const struct slot *slot, enum family family, const int64_t *shape, int ndim, int device)
+{
+    return slot->args && slot->family == family && slot->device == device &&
+           memcmp(slot->shape, shape, sizeof *shape * (size_t)ndim) == 0;
+}
+
 /* The arguments of the call that makes such an array; false: an exception is set. */
 static bool remember(struct slot *slot, enum family family, bool structured, const int64_t *shape, int ndim,
                      PyObject *like, int device)
@@ -188,8 +197,7 @@ static bool buffer_pointer(PyObject *made, void **data)
 static PyObject *give_called(struct slot *slot, enum family family, bool structured, const int64_t *shape, int ndim,
                              PyObject *like, int device, void **data)
 {
-    if ((slot->args == NULL || slot->family != family || slot->device != device ||
-         memcmp(slot->shape, shape, sizeof *shape * (size_t)ndim) != 0) &&
+    if (!remembered(slot, family, shape, ndim, device) &&
         !remember(slot, family, structured, shape, ndim, like, device))
         return NULL;
     PyObject *args = Py_NewRef(slot->args), *kwargs = Py_XNewRef(slot->kwargs); /* other threads may set others */
@@ -205,6 +213,71 @@ static PyObject *give_called(struct slot *slot, enum family family, bool structu
     return made;
 }
 
+/* ---- torch's memory of the current device ------------------------------------------------------------------------ */
+/* torch's function of a shape, strides and a type; NULL where this torch lacks it, or another device is current, on which
+ * it would begin to work. */
+static PyObject *strided_maker(int device)
+{
+    static PyObject *make, *current;
+    static bool asked;
+
+    if (!asked) {
+        make = find_imported("torch", "_C._dynamo.guards._empty_strided_cuda");
+        current = find_imported("torch", "_C._cuda_getDevice");
+        asked = true;
+    }
+    PyObject *number = make && current ? PyObject_CallNoArgs(current) : NULL;
+    const bool fits = number && PyLong_AsLong(number) == device && !PyErr_Occurred();
+    Py_XDECREF(number);
+    return fits ? make : NULL;
+}
+
+static bool remember_strided(struct slot *slot, const int64_t *shape, int ndim, int device)
+{
+    int64_t stride[RANK_MAX], unit = 1;
+
+    Py_CLEAR(slot->args);
+    Py_CLEAR(slot->kwargs);
+    for (int d = ndim - 1; d >= 0; d--) {
+        stride[d] = unit;
+        if (shape[d] > 1 && __builtin_mul_overflow(unit, shape[d], &unit))
+            return false;
+    }
+    PyObject *extents = shape_tuple(shape, ndim), *strides = shape_tuple(stride, ndim);
+    if (slot->dtype == NULL)
+        slot->dtype = torch_type(slot->info.field_type[0]);
+    slot->args = extents && strides && slot->dtype ? PyTuple_Pack(3, extents, strides, slot->dtype) : NULL;
+    Py_XDECREF(extents);
+    Py_XDECREF(strides);
+    slot->family = FAMILY_TORCH;
+    slot->device = device;
+    memcpy(slot->shape, shape, sizeof *shape * (size_t)ndim);
+    return slot->args != NULL;
+}
+
+/* NULL without an exception: DLPack's table has to make it, and says what is wrong. */
+static PyObject *give_strided(struct slot *slot, const struct dl_exchange *x, const int64_t *shape, int ndim,
+                              struct dl_device device, void **data)
+{
+    const struct dl_type type = slot->type;
+    struct dl_tensor view;
+    PyObject *maker = x->view && device.type == DL_CUDA ? strided_maker(device.id) : NULL, *made = NULL;
+
+    if (maker &&
+        (remembered(slot, FAMILY_TORCH, shape, ndim, device.id) || remember_strided(slot, shape, ndim, device.id))) {
+        PyObject *args = Py_NewRef(slot->args); /* other threads may set others */
+        made = PyObject_Call(maker, args, NULL);
+        Py_DECREF(args);
+    }
+    if (made && (x->view(made, &view) != 0 || view.device.type != DL_CUDA || view.device.id != device.id ||
+                 view.type.code != type.code || view.type.bits != type.bits))
+        Py_CLEAR(made);
+    PyErr_Clear();
+    if (made)
+        *data = (char *)view.data + view.byte_offset;
+    return made;
+}
+
 PyObject *give(struct slot *slot, const int64_t *size, PyObject *like, const struct kind *kind, struct dl_device device,
                ptxgen_stream stream, void **data)
 {
@@ -212,7 +285,7 @@ PyObject *give(struct slot *slot, const int64_t *size, PyObject *like, const str
     int64_t shape[RANK_MAX];
     int ndim = shape_of(slot, size, shape);
     const bool structure = info->field_count > 1, structured = structure && kind->family == FAMILY_NUMPY;
-    const bool called = kind->family != FAMILY_OTHER && maker_of(kind->family);
+    const bool called = !kind->exchange && kind->family != FAMILY_OTHER && maker_of(kind->family);
 
     if (structure && !structured && (kind->exchange || kind->from_dlpack || called)) {
         if (!slot->packed) {
@@ -222,8 +295,13 @@ PyObject *give(struct slot *slot, const int64_t *size, PyObject *like, const str
         }
         shape[ndim++] = info->field_count;
     }
+    if (kind->exchange && kind->family == FAMILY_TORCH) {
+        PyObject *made = give_strided(slot, kind->exchange, shape, ndim, device, data);
+        if (made)
+            return made;
+    }
     if (kind->exchange)
-        return give_exchange(kind->exchange, type_of(info->field_type[0]), shape, ndim, device, data);
+        return give_exchange(kind->exchange, slot->type, shape, ndim, device, data);
     if (called)
         return give_called(slot, kind->family, structured, shape, ndim, like, device.id, data);
     return array_new(slot, shape, ndim, device, stream, data);

@@ -3,9 +3,9 @@
  *
  * JAX names no stream that it works on now, but one on which it looks for foreign work: work is put there.  An input's
  * __dlpack__(stream) has that stream wait for what computes the input.  The call ends when the work is done: JAX does not
- * know that it reads the inputs, and may give their memory to other programs at once.  __dlpack__() and
- * jax.numpy.from_dlpack() take several times as long as the functions of jaxlib inside of them, which are called instead
- * where there are any.
+ * know that it reads the inputs, and may give their memory to other programs at once.  The result is made meanwhile: its
+ * event is recorded behind the work.  __dlpack__() and jax.numpy.from_dlpack() take several times as long as the functions
+ * of jaxlib inside of them, which are called instead where there are any.
  */
 #include "native.h"
 
@@ -46,7 +46,8 @@ static int learn(PyObject *device)
     return i;
 }
 
-PyObject *jax_device(PyObject *array, ptxgen_stream *stream)
+/* Its number in `known`, or -1. */
+static int device_of(PyObject *array)
 {
     static PyObject *name;
     PyObject *method = attribute(array, "devices", &name);
@@ -57,10 +58,28 @@ PyObject *jax_device(PyObject *array, ptxgen_stream *stream)
     PyErr_Clear();
     while (device && i < DEVICES_MAX && known[i].device != device)
         i++;
-    if (device && i < DEVICES_MAX)
-        Py_DECREF(device);
-    else
-        i = device ? learn(device) : -1;
+    if (device == NULL || i == DEVICES_MAX)
+        return device ? learn(device) : -1;
+    Py_DECREF(device);
+    return i;
+}
+
+PyObject *jax_device(PyObject *array, ptxgen_stream *stream)
+{
+    static PyObject *name, *sharding; /* of the array before, which nearly always is this one's */
+    static int at;
+    PyObject *now = attribute(array, "_sharding", &name);
+    int i = at;
+
+    PyErr_Clear(); /* another JAX */
+    if (now == NULL || now != sharding) {
+        i = device_of(array);
+        PyObject *before = sharding;
+        at = i;
+        sharding = Py_XNewRef(now);
+        Py_XDECREF(before); /* may run Python's code */
+    }
+    Py_XDECREF(now);
     if (i < 0 || !known[i].has)
         return NULL;
     *stream = known[i].stream;
@@ -105,11 +124,12 @@ bool jax_wait(struct call *c)
     ptxgen_session *s = NULL;
     ptxgen_gpu *gpu = gpu_at(c->device.id);
     ptxgen_status status;
+    const bool failed = PyErr_Occurred() != NULL; /* the work is there all the same */
 
     if (gpu == NULL || ptxgen_session_create(&s) != PTXGEN_OK)
         return PyErr_Occurred() ? false : PyErr_NoMemory() != NULL;
     Py_BEGIN_ALLOW_THREADS status = ptxgen_stream_wait(s, gpu, c->stream);
-    Py_END_ALLOW_THREADS if (status != PTXGEN_OK) raise_status(status, s);
+    Py_END_ALLOW_THREADS if (status != PTXGEN_OK && !failed) raise_status(status, s);
     ptxgen_session_destroy(s);
-    return status == PTXGEN_OK;
+    return status == PTXGEN_OK && !failed;
 }

@@ -6,6 +6,7 @@
  *     work.c      what is no call: explanations, variants, laws, code
  *     words.c     arguments of a call
  *     call.c      a call: sizes, where it runs, what comes back
+ *     again.c     a call like the one before
  *     take.c      arrays of callers: DLPack, CUDA array interface, buffers
  *     place.c     where arrays may lie
  *     give.c      results in arrays of the caller's kind
@@ -32,6 +33,7 @@
 #include "dlpack.h"
 
 enum { NAMES_MAX = 96, RANK_MAX = 7, DEVICES_MAX = 64 }; /* RANK_MAX: of a problem, and the fields of a structure */
+enum { AGAIN = 4 };                                      /* calls that a function remembers */
 
 /* ---- libraries and types (module.c) ------------------------------------------------------------------------------ */
 enum family { FAMILY_OTHER, FAMILY_NUMPY, FAMILY_TORCH, FAMILY_CUPY, FAMILY_JAX };
@@ -72,7 +74,7 @@ struct slot {
     size_t alignment;        /* of its elements, a power of two */
     struct dl_type type;     /* of the first field */
     bool packed;             /* a structure of equal fields without gaps: also a dimension of them */
-    PyObject *dtype;         /* of NumPy or CuPy, made at first need */
+    PyObject *dtype;         /* torch's, looked up at first need */
     PyObject *args;          /* how the last result was made: positional arguments, */
     PyObject *kwargs;        /* and those by keyword, */
     enum family family;      /* by this library, */
@@ -83,9 +85,9 @@ struct slot {
 /* A program on a device. */
 struct loaded {
     ptxgen_loaded *program;
-    bool warm;
-    int users;               /* launches without the GIL */
-    int64_t size[NAMES_MAX]; /* of the last launch: others may have to load code first */
+    int users;            /* launches without the GIL */
+    uint64_t warm[AGAIN]; /* hashes of sizes of the last launches: others may have to load code first; 0: of none */
+    int next_warm;
 };
 
 typedef PyObject *(*vectorcall)(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
@@ -105,7 +107,9 @@ typedef struct {
     struct slot *slot;       /* inputs, then outputs */
     unsigned char *in_place; /* per input and output: what place.c knows */
     ptxgen_host *host;
-    PyThread_type_lock lock; /* of making programs, and of the host executor */
+    PyThread_type_lock lock;    /* of making programs, and of the host executor */
+    struct again *again[AGAIN]; /* of calls before (again.c); NULL from the first that is not there on */
+    int next_again;
     struct loaded on[DEVICES_MAX];
     ptxgen_loaded **old; /* programs that were in use when they were to be forgotten: end with the function */
     int olds;
@@ -208,7 +212,14 @@ struct call {
     struct kind leader;   /* of the first array; its type NULL: there was none */
     PyObject *jax_device; /* of JAX's arrays on a GPU, borrowed; or NULL */
     bool made;            /* outputs were made here */
+    bool words;           /* more than out= was given by keyword */
 };
+/* Is the call like one of the last that again_learn() was told of?  Then it is as call_begin() leaves it, but for new outputs;
+ * else nothing is known of it, and no exception is set. */
+bool again(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+/* A call that ran. */
+void again_learn(const struct call *c);
+void again_free(Function *f);
 enum purpose { CALL, PREPARE };
 /* Nothing is known yet. */
 void call_clear(struct call *c, Function *f);

@@ -157,6 +157,7 @@ bool call_words(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyObjec
     for (Py_ssize_t i = 0; i < words; i++)
         if (!take_word(c, PyTuple_GetItem(names, i), args[nargs + i]))
             return false;
+    c->words = words > (c->out != NULL);
     for (int i = 0; i < f->inputs && why == CALL; i++)
         if (c->object[i] == NULL) {
             PyErr_Format(PyExc_TypeError, "%U() misses input %R", f->name, f->slot[i].name);

@@ -71,6 +71,34 @@ class Calls(unittest.TestCase):
         np.testing.assert_array_equal(made, np.cumsum(2 * x, dtype="f4") + 1)
         np.testing.assert_array_equal(scan(jnp.asarray(x))[0], np.cumsum(x, dtype="f4"))  # without jit
 
+    def test_outside_of_jit(self):
+        """The call reads its input until it ends; JAX may use the input's memory again at once."""
+        f, saxpy = spec("scan_sum"), spec("saxpy")
+        f.prepare(jnp.asarray(whole(1000)))
+        for i in range(30):
+            x = whole((1000, LARGE, 7)[i % 3])
+            sums, last = f(jnp.asarray(x) + 0)
+            again = [jnp.full(x.shape, k, "float32") for k in range(3)]  # in the memory of the input
+            np.testing.assert_array_equal(sums + 1, np.cumsum(x, dtype="f4") + 1)
+            self.assertEqual(last, x.sum())
+            np.testing.assert_array_equal(saxpy(jnp.asarray(x), again[2], a=0.5), 0.5 * x + 2)
+        with self.assertRaisesRegex(ptxgen.UsageError, "'x' has elements of type i32; the spec says f32"):
+            f(jnp.ones(5, "int32"))
+        x = jnp.asarray(x)
+        x.delete()
+        with self.assertRaises(Exception):
+            f(x)
+        with self.assertRaisesRegex(ptxgen.UsageError, "'y' has 2 elements in dimension 0; x asks for 5"):
+            saxpy(jnp.ones(5, "float32"), jnp.ones(2, "float32"), a=1.0)
+
+    @unittest.skipUnless(len(jax.local_devices()) > 1, "one device")
+    def test_outside_of_jit_on_several_devices(self):
+        f, x = spec("scan_sum"), whole(LARGE)
+        for device in [*jax.local_devices(), *jax.local_devices()]:
+            made = f(jax.device_put(x, device))[0]
+            self.assertEqual(made.devices(), {device})
+            np.testing.assert_array_equal(made, np.cumsum(x, dtype="f4"))
+
     def test_again_and_again(self):
         """Loops, and hundreds of calls of a program with other arrays: what a graph keeps must be right each time."""
         scan = op("scan_sum")

@@ -209,6 +209,27 @@ def torch():
     return module
 
 
+@functools.lru_cache
+def torch_with_table():
+    """As torch is since: with the table of functions, and what its compiler makes tensors with on the current device."""
+    module = types.ModuleType("torch")
+    module.device, module.asked, module.fault = 0, [], None
+
+    class Tensor(Exchange):  # pylint: disable=redefined-outer-name
+        pass
+
+    def empty_strided(shape, strides, dtype):
+        module.asked.append((shape, strides, dtype))
+        if module.fault is MemoryError:
+            raise MemoryError("none left")
+        return Tensor(np.zeros(shape, module.fault if module.fault in ("i4", "f8") else dtype), 1 if module.fault == "another device" else module.device)
+
+    module.Tensor, module.float32 = Tensor, "f4"
+    module._C = types.SimpleNamespace(_cuda_getDevice=lambda: module.device,
+                                      _dynamo=types.SimpleNamespace(guards=types.SimpleNamespace(_empty_strided_cuda=empty_strided)))
+    return module
+
+
 @functools.lru_cache  # one, as the extension keeps its functions
 def cupy():
     module = types.ModuleType("cupy")
@@ -229,7 +250,7 @@ def cupy():
 def jax():
     """With a stream for foreign work; arrays that are quiet are on a device without."""
     module = types.ModuleType("jax")
-    module.stream = 0xa0
+    module.stream, module.driver, module.fault = 0xa0, driver(), None
 
     class Device:
         def get_stream_for_external_ready_events(self):
@@ -240,9 +261,10 @@ def jax():
     devices = [Device(), Device()]
 
     class Array(Dlpack):
-        quiet, direct = False, 0
+        quiet, direct, asked = False, 0, 0
 
         def devices(self):
+            self.asked += 1
             return {devices[self.quiet]}
 
         def __array_namespace__(self):
@@ -251,6 +273,9 @@ def jax():
     def imported(capsule, maker, stream):
         made = Array(np.zeros(()))
         made.capsule, made.maker, made.ready, made.pointer = capsule, maker, stream, managed(capsule).tensor.data
+        made.waited = len(module.driver.calls("cuStreamSynchronize"))
+        if module.fault:
+            raise module.fault
         return made
 
     def to_buffer(capsule, device, stream):

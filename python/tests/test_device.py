@@ -113,6 +113,34 @@ class Arrays(Case):
             finally:
                 del sys.modules[module.__name__]
 
+    def test_a_torch_with_the_table_of_functions(self):
+        module = sys.modules["torch"] = stand_ins.torch_with_table()
+        try:
+            f, array, other = ptxgen.compile(SCAN), module.Tensor(X), module.Tensor(np.zeros((3,), "f4"))
+            made = f(array)
+            self.assertEqual([type(made), made.x.shape, made.device], [module.Tensor, (8,), 0])
+            for x in (array, other, array, array):
+                self.assertEqual(f(x).x.shape, x.x.shape)
+            self.assertEqual([shape for shape, _, _ in module.asked], [(8,), (8,), (3,), (8,), (8,)])
+            rows = ptxgen.compile(SCAN.replace("f32[n]", "f32[m, n, k]") + "over: n\n")(module.Tensor(np.zeros((2, 0, 5), "f4")))
+            self.assertEqual((rows.x.shape, module.asked[-1]), ((2, 0, 5), ((2, 0, 5), (5, 5, 1), "f4")))
+            named_sum = named("torch_with_table")
+            named_sum(array)
+            driver.forget()
+            made = named_sum(array)
+            self.assertEqual(driver.calls()[0].param[1], made.pointer)
+            for fault in (MemoryError, "i4", "f8", "another device"):
+                with self.subTest(fault):
+                    module.fault = fault
+                    made = named_sum(array)
+                    self.assertEqual((type(made), made.x.dtype, made.device), (stand_ins.Exchange, "f4", 0))  # by the table
+            module.fault, module.device, asked = None, 1, len(module.asked)
+            self.assertEqual(type(f(array)), stand_ins.Exchange)
+            self.assertEqual(len(module.asked), asked)  # nothing is done on the other device
+        finally:
+            module.fault, module.device = None, 0
+            del sys.modules["torch"]
+
     def test_a_cupy_without_the_attributes(self):
         module = sys.modules["cupy"] = stand_ins.cupy()
         try:
@@ -142,6 +170,32 @@ class Arrays(Case):
                     self.assertEqual([call.stream for call in driver.calls("cuStreamSynchronize")], [module.stream])
                     self.assertEqual((array.streams, array.direct), ([module.stream] * 2, 2 if space else 0))
                     self.assertEqual((made.maker, made.ready), (space, module.stream) if space and not wide else (None, module.stream))
+                    self.assertEqual(made.waited, 0)  # it is made while the GPU works
+            with self.subTest("a result that cannot be made"):
+                driver.forget()
+                module.fault = ValueError("no room")
+                with self.assertRaisesRegex(ValueError, "no room"):
+                    ptxgen.compile(SCAN)(module.Array(X))
+                module.fault = None
+                self.assertEqual([call.stream for call in driver.calls("cuStreamSynchronize")], [module.stream])  # the input is read until then
+            with self.subTest("work that fails"):
+                f, array = ptxgen.compile(SCAN), module.Array(X)
+                f(array)
+                driver.fail, driver.fail_result = b"cuStreamSynchronize", 719
+                with self.assertRaisesRegex(ptxgen.Error, "cuStreamSynchronize"):
+                    f(array)
+                driver.fail = None
+            with self.subTest("devices are asked for once for arrays of one sharding"):
+                arrays = [module.Array(X) for _ in range(4)]
+                for array, sharding in zip(arrays, ("here", "here", "there", "here")):
+                    array._sharding = sharding
+                arrays[2].quiet = True
+                driver.forget()
+                f = ptxgen.compile(SCAN)
+                for array in arrays:
+                    f(array)
+                self.assertEqual([array.asked for array in arrays], [1, 0, 1, 1])
+                self.assertEqual([call.stream for call in driver.calls()], [module.stream] * 2 + [None, module.stream])
             with self.subTest("a device without such a stream"):
                 driver.forget()
                 array = module.Array(X)

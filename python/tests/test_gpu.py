@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch, CuPy, JAX and Numba on a real GPU: results, streams, graphs, errors.  Runs where PTXGEN_TEST_GPU is set; a library that is not
 there is skipped, and named."""
+import contextlib
 import importlib.util
 import os
 import pathlib
@@ -70,6 +71,24 @@ class Torch(unittest.TestCase):
             sums = max(sums + value, 0)
             best = max(best, sums)
         return best
+
+    def test_new_tensors(self):
+        """Of many sizes in turn, freed and made again, on streams, and on a device that is not the current one."""
+        torch, f = self.torch, ptxgen.map({"x": "f32[m, n]"}, outputs={"y": ("f32[m, n]", lambda x: x * x + 1)})
+        for i in range(60):
+            device, shape = f"cuda:{i // 7 % torch.cuda.device_count()}", ((3, 5), (1, 1000), (0, 4), (64, 1), (7, 7), (1, 1))[i % 6]
+            x = torch.randn(shape, device=device)
+            with torch.cuda.stream(torch.cuda.Stream(device)) if i % 5 == 0 else contextlib.nullcontext():
+                torch.cuda.current_stream(device).wait_stream(torch.cuda.default_stream(device))
+                made, given = f(x), torch.empty_like(x)
+                f(x, out=given)
+                self.assertTrue(torch.equal(made, given))
+                torch.testing.assert_close(made, x * x + 1)
+            self.assertEqual((type(made), made.shape, made.device, made.requires_grad, made.is_contiguous()), (torch.Tensor, x.shape, x.device, False, True))
+        before = torch.cuda.memory_allocated()
+        for _ in range(100):
+            f(x)
+        self.assertEqual(torch.cuda.memory_allocated(), before)
 
     def test_types(self):
         torch = self.torch

@@ -23,15 +23,9 @@ void session_report(struct ptxgen_session *s, enum diag_code code, const char *t
     s->diags.file = file;
 }
 
-bool session_lacks(struct ptxgen_session *s, const char *function, const char *names, const void *const *given,
-                   size_t count)
+bool session_says_lacks(struct ptxgen_session *s, const char *function, const char *names, size_t missing)
 {
     char text[200];
-    size_t missing = 0;
-    while (missing < count && given[missing])
-        missing++;
-    if (missing == count)
-        return false;
     for (size_t i = 0; i < missing; i++) {
         names += strcspn(names, ",");
         names += strspn(names, ", ");

@@ -30,8 +30,15 @@ void session_report(struct ptxgen_session *s, enum diag_code code, const char *t
         if (LACKS(__VA_ARGS__))                                                                                        \
             return refusal;                                                                                            \
     } while (0)
-bool session_lacks(struct ptxgen_session *s, const char *function, const char *names, const void *const *given,
-                   size_t count);
+bool session_says_lacks(struct ptxgen_session *s, const char *function, const char *names, size_t missing);
+static inline bool session_lacks(struct ptxgen_session *s, const char *function, const char *names,
+                                 const void *const *given, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (given[i] == NULL)
+            return session_says_lacks(s, function, names, i);
+    return false;
+}
 /* What a caller finds behind `out` after a failure. */
 #define CLEAR(out) ((out) ? (void)(*(out) = NULL) : (void)0)
 

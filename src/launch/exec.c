@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec.c - one launch.
  *
- *     check     sizes, pointers, the problem's conditions
+ *     check     sizes, pointers, the problem's conditions, unless an earlier launch had the same
  *     select    the first case whose guard holds
  *     load      its code, if this is the first time
  *     place     its workspace buffers, in the caller's memory or the stream's
  *     walk      per step: evaluate the grid, marshal the arguments, launch
  *
- * Values of formulas are those of an earlier launch of the thread where sizes are the same (formula_values.c).  All of it works on
- * one `struct launch` on the stack: the path of a second launch allocates nothing, and takes one uncontended lock (none
- * with the caller's workspace) to keep the steps of concurrent launches on a stream apart.
+ * Values of formulas are those of an earlier launch where sizes are the same (formula_values.c).  All of it works on one
+ * `struct launch` on the stack: the path of a second launch allocates nothing, and takes one uncontended lock (none with
+ * the caller's workspace) to keep the steps of concurrent launches on a stream apart.
  */
 #include <string.h>
 
@@ -32,7 +32,6 @@ struct launch {
     cu_pointer buffer[LAUNCH_BUFFERS_MAX];    /* addresses */
     int64_t offset[LAUNCH_BUFFERS_MAX];       /* in their regions */
     const void *pointer[LAUNCH_POINTERS_MAX]; /* inputs, then outputs */
-    int64_t extent[LAUNCH_POINTERS_MAX];      /* their bytes */
     union value defaults[LAUNCH_PARAMS_MAX];
     int resident[LAUNCH_KERNELS_MAX];
     int64_t sweep, sweeps; /* time steps: now, in all */
@@ -54,50 +53,67 @@ static bool check_sizes(const struct launch *x, struct fault *f)
     return true;
 }
 
-/* Pointer number i, of array `a`, is p. `must`: it will be dereferenced. */
-static bool take_pointer(struct launch *x, int i, const struct prog_array *a, const void *p, bool must, struct fault *f)
+/* Of pointer number i, of array `a`. `must`: it will be dereferenced. */
+static bool check_pointer(const struct launch *x, int i, const struct prog_array *a, bool must, struct fault *f)
 {
-    int64_t elements = prog_array_elements(a, x->args->size);
+    int64_t elements = prog_array_elements(a, x->args->size), bytes;
 
     if (elements < 0)
         return argument_fault(f, "array", a->name, "has a negative or too large extent at these sizes");
-    if (must && elements > 0 && p == NULL)
+    if (must && elements > 0 && x->pointer[i] == NULL)
         return argument_fault(f, "array", a->name, "is null");
-    if ((uintptr_t)p % (unsigned)x->l->alignment[i] != 0)
+    if ((uintptr_t)x->pointer[i] % (unsigned)x->l->alignment[i] != 0)
         return argument_fault(f, "array", a->name, "is not aligned to its element type");
-    if (__builtin_mul_overflow(elements, (int64_t)a->stride, &x->extent[i]))
-        return argument_fault(f, "array", a->name, "has too large an extent at these sizes");
-    x->pointer[i] = p;
-    return true;
+    return !__builtin_mul_overflow(elements, (int64_t)a->stride, &bytes) ||
+           argument_fault(f, "array", a->name, "has too large an extent at these sizes");
 }
 
-static bool take_pointers(struct launch *x, bool must, struct fault *f)
+static bool check(const struct launch *x, bool must, struct fault *f)
 {
     const struct program *p = x->p;
 
+    if (!check_sizes(x, f))
+        return false;
     for (int i = 0; i < p->ninputs; i++)
-        if (!take_pointer(x, i, &p->input[i], x->args->input ? x->args->input[i] : NULL, must, f))
+        if (!check_pointer(x, i, &p->input[i], must, f))
             return false;
     for (int i = 0; i < p->noutputs; i++)
-        if (!take_pointer(x, p->ninputs + i, &p->output[i], x->args->output ? x->args->output[i] : NULL, must, f))
+        if (!check_pointer(x, p->ninputs + i, &p->output[i], must, f))
             return false;
+    for (int i = 0; i < p->nparams && x->param == x->defaults; i++)
+        if (!p->param[i].has_default)
+            return argument_fault(f, "param", p->param[i].name, "has no default and no value");
     return true;
 }
 
-/* The caller's params, or all defaults. */
-static bool take_params(struct launch *x, struct fault *f)
+/* False: one of them is NULL. */
+static bool take_pointers(struct launch *x)
 {
+    const int inputs = x->p->ninputs, outputs = x->p->noutputs;
+    bool all = true;
+
+    for (int i = 0; i < inputs; i++)
+        all &= (x->pointer[i] = x->args->input ? x->args->input[i] : NULL) != NULL;
+    for (int i = 0; i < outputs; i++)
+        all &= (x->pointer[inputs + i] = x->args->output ? x->args->output[i] : NULL) != NULL;
+    return all;
+}
+
+/* The caller's params, or all defaults.  False: one has none. */
+static bool take_params(struct launch *x)
+{
+    bool all = true;
+
     _Static_assert(sizeof(ptxgen_value) == sizeof(union value), "the public form of a value is the internal one");
     x->param = (const union value *)(const void *)x->args->param;
     if (x->param)
         return true;
     for (int i = 0; i < x->p->nparams; i++) {
-        if (!x->p->param[i].has_default)
-            return argument_fault(f, "param", x->p->param[i].name, "has no default and no value");
+        all &= x->p->param[i].has_default;
         x->defaults[i] = x->p->param[i].value;
     }
     x->param = x->defaults;
-    return true;
+    return all;
 }
 
 static bool select_case(struct launch *x, struct fault *f)
@@ -105,7 +121,6 @@ static bool select_case(struct launch *x, struct fault *f)
     const char *why = NULL;
     char refusal[sizeof f->text];
 
-    values_open(&x->values, &x->l->kept, x->p, &x->env);
     x->c =
         (int)(x->values.known ? values_next(&x->values) : values_put(&x->values, program_select(x->p, &x->env, &why)));
     if (x->c >= 0)
@@ -116,7 +131,8 @@ static bool select_case(struct launch *x, struct fault *f)
     return fault_set(f, PTXGEN_UNSUPPORTED, D_LAUNCH_ARGUMENT, "%s", refusal);
 }
 
-/* Everything that needs no code and no memory. must_point: pointers are needed, not optional. */
+/* Everything that needs no code and no memory. must_point: pointers are needed, not optional.  Sizes, integer params and
+ * low bits of addresses that an earlier launch had need no second check, where no address is NULL. */
 static bool launch_begin(struct launch *x, struct ptxgen_session *s, struct ptxgen_loaded *l,
                          const ptxgen_arguments *args, cu_stream stream, bool must_point, struct fault *f)
 {
@@ -127,8 +143,7 @@ static bool launch_begin(struct launch *x, struct ptxgen_session *s, struct ptxg
     x->p = l->program;
     x->args = args;
     x->stream = stream;
-    if (!check_sizes(x, f) || !take_pointers(x, must_point, f) || !take_params(x, f))
-        return false;
+    const bool points = take_pointers(x), complete = take_params(x) && (args->size || x->p->nsizes == 0);
     x->env = (struct formula_env){
         .size = args->size,
         .param = &x->param->i,
@@ -138,7 +153,8 @@ static bool launch_begin(struct launch *x, struct ptxgen_session *s, struct ptxg
         .resident = NULL,
         .pointer = x->pointer,
     };
-    return select_case(x, f);
+    values_open(&x->values, complete ? &l->kept : NULL, x->p, &x->env);
+    return ((x->values.known && points) || check(x, must_point, f)) && select_case(x, f);
 }
 
 static int64_t evaluate(struct launch *x, const struct formula *f) { return values_formula(&x->values, f, &x->env); }
@@ -227,6 +243,13 @@ struct marshalled {
     void *param[PROG_ARG_MAX];
 };
 
+/* What the argument is now; nearly all are the same in every sweep. */
+static inline enum prog_arg_kind argument_now(const struct launch *x, const struct prog_arg *a, int *index)
+{
+    *index = a->index;
+    return a->kind < ARG_FED ? a->kind : prog_arg_in_sweep(a, x->sweep, x->sweeps, index);
+}
+
 static void marshal(struct launch *x, const struct prog_kernel *k, struct marshalled *m)
 {
     for (int i = 0; i < k->nargs; i++) {
@@ -234,7 +257,7 @@ static void marshal(struct launch *x, const struct prog_kernel *k, struct marsha
         int index;
 
         m->param[i] = &m->value[i];
-        switch (prog_arg_in_sweep(a, x->sweep, x->sweeps, &index)) {
+        switch (argument_now(x, a, &index)) {
         case ARG_INPUT: m->value[i].pointer = (cu_pointer)(uintptr_t)x->pointer[index]; break;
         case ARG_OUTPUT: m->value[i].pointer = (cu_pointer)(uintptr_t)x->pointer[x->p->ninputs + index]; break;
         case ARG_BUFFER: m->value[i].pointer = x->buffer[index]; break;

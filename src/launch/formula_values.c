@@ -5,7 +5,7 @@
  * in the same order whenever these are the same, so their values are kept in this order, and read back by the next such
  * launch: 0.1 us where the plan of segments between offsets takes 2.3.
  *
- * A loaded program keeps the values of one launch.  Nobody waits for them: a thread that finds another one at them
+ * A loaded program keeps the values of a few launches.  Nobody waits for them: a thread that finds another one at them
  * evaluates its formulas itself, or leaves its values unkept.
  */
 #include <string.h>
@@ -34,35 +34,37 @@ static bool fill_key(struct launch_values *t, const struct program *p, const str
     for (int i = 0; i < p->nparams; i++)
         if (ty_is_int(p->param[i].type))
             t->key[n++] = env->param[i];
-    for (int i = 0; i < pointers; i++) {
-        const uint64_t bits = (uintptr_t)env->pointer[i] % (1u << ADDRESS_BITS);
-        const uint64_t before = i % each ? (uint64_t)t->key[n] << ADDRESS_BITS : 0;
-        t->key[n] = (int64_t)(before | bits);
-        n += i % each == each - 1 || i + 1 == pointers;
+    for (int i = 0; i < pointers;) {
+        uint64_t word = 0;
+        for (const int end = pointers - i < each ? pointers : i + each; i < end; i++)
+            word = word << ADDRESS_BITS | (uintptr_t)env->pointer[i] % (1u << ADDRESS_BITS);
+        t->key[n++] = (int64_t)word;
     }
     t->nkey = n;
     return true;
 }
 
+static bool is_of(const struct launch_values *there, const struct launch_values *t)
+{
+    return there->nkey == t->nkey && memcmp(there->key, t->key, (size_t)t->nkey * sizeof *t->key) == 0;
+}
+
 void values_open(struct launch_values *t, struct values_kept *kept, const struct program *p,
                  const struct formula_env *env)
 {
-    const struct launch_values *there = &kept->values;
-
-    t->kept = fill_key(t, p, env) ? kept : NULL;
+    t->kept = kept && fill_key(t, p, env) ? kept : NULL;
     t->at = 0;
     t->known = false;
     if (t->kept == NULL || !take(kept))
         return;
-    t->known = there->nkey == t->nkey && memcmp(there->key, t->key, (size_t)t->nkey * sizeof *t->key) == 0;
-    if (t->known)
-        memcpy(t->value, there->value, (size_t)there->at * sizeof *t->value);
+    for (int i = 0; i < VALUES_KEPT && !t->known; i++) {
+        const int n = (kept->found + i) % VALUES_KEPT;
+        if ((t->known = is_of(&kept->values[n], t))) {
+            memcpy(t->value, kept->values[n].value, (size_t)kept->values[n].at * sizeof *t->value);
+            kept->found = n;
+        }
+    }
     give_back(kept);
-}
-
-int64_t values_formula(struct launch_values *t, const struct formula *f, const struct formula_env *env)
-{
-    return t->known ? t->value[t->at++] : values_put(t, formula_eval(f, env));
 }
 
 int64_t values_put(struct launch_values *t, int64_t value)
@@ -77,6 +79,7 @@ void values_keep(const struct launch_values *t)
 {
     if (t->kept == NULL || t->known || t->at > VALUES_MAX || !take(t->kept))
         return;
-    t->kept->values = *t;
+    t->kept->values[t->kept->next] = *t;
+    t->kept->next = (t->kept->next + 1) % VALUES_KEPT;
     give_back(t->kept);
 }

@@ -97,7 +97,7 @@ void gpu_leave(const struct ptxgen_gpu *gpu, bool pushed);
 bool launch_check_workspace(const ptxgen_workspace *w, size_t control, size_t scratch, struct fault *f);
 
 /* ---- values of formulas ---------------------------------------------------------------------- */
-enum { VALUES_KEY_MAX = 24, VALUES_MAX = 64 };
+enum { VALUES_KEY_MAX = 24, VALUES_MAX = 64, VALUES_KEPT = 4 };
 
 struct values_kept;
 
@@ -110,20 +110,25 @@ struct launch_values {
     int64_t value[VALUES_MAX];
 };
 
-/* The values of an earlier launch. All zero: of none, as every launch has a pointer and so a key. */
+/* The values of earlier launches. All zero: of none, as every launch has a pointer and so a key. */
 struct values_kept {
     _Atomic bool taken; /* a thread is reading or writing them */
-    struct launch_values values;
+    int found, next;    /* where the last question found its values, and where new ones go */
+    struct launch_values values[VALUES_KEPT];
 };
 
-/* Plays where the kept launch had the same sizes, integer params and low bits of addresses. */
+/* Plays where a kept launch had the same sizes, integer params and low bits of addresses.  kept NULL: nothing is kept, and
+ * env may be incomplete. */
 void values_open(struct launch_values *t, struct values_kept *kept, const struct program *p,
                  const struct formula_env *env);
-/* The next value: of the formula, or the one of the earlier launch. */
-int64_t values_formula(struct launch_values *t, const struct formula *f, const struct formula_env *env);
 /* Keeps a value that is not a formula's; read back as values_next().  Returns it. */
 int64_t values_put(struct launch_values *t, int64_t value);
 static inline int64_t values_next(struct launch_values *t) { return t->value[t->at++]; }
+/* The next value: of the formula, or the one of the earlier launch. */
+static inline int64_t values_formula(struct launch_values *t, const struct formula *f, const struct formula_env *env)
+{
+    return t->known ? values_next(t) : values_put(t, formula_eval(f, env));
+}
 /* The launch is complete: later ones may take its values. */
 void values_keep(const struct launch_values *t);
 

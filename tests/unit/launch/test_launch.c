@@ -251,7 +251,11 @@ Test(launch, formulas_are_evaluated_again_where_anything_differs)
     cr_expect_eq(last_number(2000), 8000);
     large_args[7].value = f_const(5); /* which no program does: so one sees whether it is evaluated */
     cr_expect_eq(last_number(2000), 8000, "read back");
-    cr_expect_eq(last_number(1000), 5, "another size");
+    cr_expect_eq(last_number(1000), 4000, "that of a launch before it, too");
+    cr_expect_eq(last_number(3000), 5, "another size");
+    for (int i = 1; i < VALUES_KEPT; i++)
+        last_number(3000 + i);
+    cr_expect_eq(last_number(1000), 5, "as many other sizes later");
     param[1].value.i = 8;
     large_args[7].value = f_leaf(FO_PARAM, 1);
     cr_expect_eq(last_number(1000), 8, "another integer param");
@@ -279,5 +283,90 @@ Test(launch, formulas_are_evaluated_again_for_another_alignment)
     }
     cr_expect_neq(nth_call("cuLaunchKernel", 1)->grid, nth_call("cuLaunchKernel", 0)->grid);
     cr_expect_eq(nth_call("cuLaunchKernel", 2)->grid, nth_call("cuLaunchKernel", 0)->grid);
+    for (int i = 0; i < 2; i++) {
+        in[0] = x_memory + i;
+        out[0] = x_memory + 64 + !i;
+        cr_assert_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_OK);
+    }
+    cr_expect_neq(nth_call("cuLaunchKernel", 4)->grid, nth_call("cuLaunchKernel", 3)->grid, "whose it is counts");
+    close_all();
+}
+
+Test(launch, what_fits_an_earlier_launch_in_all_but_what_is_refused_is_refused)
+{
+    const void *in[] = { x_memory };
+    void *out[] = { y_memory };
+    int64_t n = 10;
+    const ptxgen_value zeros[2] = { { .i = 0 } };
+    ptxgen_arguments args = { .size = &n, .input = in, .output = out, .param = zeros };
+
+    param[1] = (struct prog_param){ "k", TY_I32, false, { .i = 0 } };
+    open_all();
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_OK);
+    args.param = NULL;
+    cr_expect_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_USAGE);
+    cr_expect_str_eq(last_message(), "param 'k' has no default and no value");
+    args.param = zeros, args.size = NULL;
+    cr_expect_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_USAGE);
+    cr_expect_str_eq(last_message(), "the arguments have no sizes");
+    args.size = &n, in[0] = NULL;
+    cr_expect_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_USAGE);
+    cr_expect_str_eq(last_message(), "array 'x' is null");
+    args.input = NULL;
+    cr_expect_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_USAGE);
+    args.input = in, in[0] = (const char *)x_memory + 2;
+    cr_expect_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_USAGE);
+    cr_expect_str_eq(last_message(), "array 'x' is not aligned to its element type");
+    in[0] = x_memory;
+    cr_expect_eq(ptxgen_launch(&session, loaded, &args, NULL, NULL), PTXGEN_OK);
+    cr_expect_eq(calls_of("cuLaunchKernel"), 3);
+    close_all();
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+enum { THREADS = 4, EACH = 150 };
+
+/* Sizes of one's own and of all, in turns: more than are kept. */
+static void *launches(void *number)
+{
+    const int64_t own = (intptr_t)number;
+    ptxgen_session s;
+    begin_session(&s);
+    for (int i = 0; i < EACH; i++) {
+        int64_t n = i % 3 ? 1000 * (i % 4 + 1) : 5000 + own;
+        const void *in[] = { x_memory };
+        void *out[] = { y_memory };
+        const ptxgen_arguments args = { .size = &n, .input = in, .output = out };
+        if (ptxgen_launch(&s, loaded, &args, (ptxgen_stream)(intptr_t)(0x100 + own), NULL) != PTXGEN_OK)
+            return "failed";
+    }
+    arena_finish(&s.arena);
+    return NULL;
+}
+
+Test(launch, threads_with_different_sizes_get_values_of_their_own)
+{
+    pthread_t thread[THREADS];
+    void *wrong;
+    int seen = 0;
+
+    open_all();
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_eq(pthread_create(&thread[i], NULL, launches, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], &wrong);
+        cr_expect_null(wrong);
+    }
+    for (int i = 0; i < fake->ncalls; i++) {
+        const struct fake_call *c = &fake->call[i];
+        const int64_t n = (int32_t)c->param[6] + 2000;
+        if (!c->kernel || strcmp(c->kernel, "k_large") != 0 || strcmp(c->name, "cuLaunchKernelEx") != 0)
+            continue;
+        cr_expect_eq(c->param[7], (uint64_t)(4 * n));
+        cr_expect_eq(c->grid, 4 * ((n + 4095) / 4096));
+        seen++;
+    }
+    cr_expect_eq(seen, THREADS * EACH);
     close_all();
 }
