@@ -99,7 +99,8 @@ kb_val joined_turn(struct joined *j, kb_val box)
     kb *k = g->k;
     /* Without signs, divisions by powers of two are shifts: all blocks do this. */
     const kb_val extent = gen_extent(g, &g->p->space[0].extent), height = kb_cast(k, j->box[0], TY_U64);
-    const kb_val rows = kb_cast(k, extent, TY_U64), whole = kb_cast(k, kb_max(k, kb_sub(k, extent, j->after), 0), TY_U64);
+    const kb_val rows = kb_cast(k, extent, TY_U64),
+                 whole = kb_cast(k, kb_max(k, kb_sub(k, extent, j->after), 0), TY_U64);
     LET(boxes, kb_max(k, u32(k, kb_div(k, kb_add(k, rows, kb_sub(k, height, 1)), height)), 1));
     LET(across, boxes_across(g));
     LET(low, kb_min(k, u32(k, kb_div(k, kb_add(k, kb_sub(k, height, 1), j->before), height)), boxes));
