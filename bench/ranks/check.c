@@ -29,6 +29,9 @@ static const char columns[] =
     "kind: reduce\ninputs: {x: 'i32[n, m]'}\nover: n\noperator: add\ninit: 5\noutputs: {s: 'i32[m]'}\n";
 static const char pieces[] =
     "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\ndeterminism: run\n";
+static const char seven[] =
+    "kind: stencil\ninputs: {u: 'f64[n, m, l]'}\nboundary: clamp\noutputs: {v: {type: 'f64[n, m, l]', value: "
+    "'u[-1, 0, 0] + u[1, 0, 1] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[2, 0, 1] - 6 * u[0, 0, 0]'}}\n";
 static const char change[] =
     "kind: stencil\ninputs: {u: 'f64[n]'}\nboundary: {constant: 2.0}\n"
     "reductions: {change: {map: '(v - u) * (v - u)', operator: add}}\n"
@@ -48,6 +51,9 @@ static const struct subject subjects[] = {
     { "5 points, clamp", FIVE("clamp"), "n", { 203, 517 }, 4, 0 },
     { "5 points, wrap", FIVE("wrap"), "n", { 203, 517 }, 5, 0 },
     { "5 points, wide", FIVE("wrap"), "n", { 67, 40001 }, 5, 0 },
+    { "5 points, wrap, 1 step", FIVE("wrap"), "n", { 515, 2048 }, 1, 0 },
+    { "5 points, clamp, 1 step, odd rows", FIVE("clamp"), "n", { 203, 4099 }, 1, 0 },
+    { "7 points, 1 step", seven, "n", { 150, 67, 132 }, 0, 0 },
     { "5 points, interior", FIVE("interior"), "n", { 203, 517 }, 3, 0 },
     { "5 points, constant", FIVE("{constant: 3.0}"), "n", { 203, 517 }, 4, 0 },
     { "5 points along rows", FIVE("wrap"), "m", { 103, 217 }, 3, 0 },

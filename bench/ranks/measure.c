@@ -14,28 +14,9 @@
 enum { BATCH_MOST = 256, BATCH_LEAST = 4, LAUNCHES = 48 };
 static const size_t pool_bytes = (size_t)192 << 20;
 
-/* alone: each device for itself; dist: all together; nccl: alone, and ncclAllReduce() of the results. */
-enum way { ALONE, DIST, NCCL, WAYS };
-static const char *const way_names[WAYS] = { "alone", "ptxgen over NCCL", "alone + ncclAllReduce" };
-
-struct trial {
-    const char *label, *spec;
-    int64_t size[2];  /* of a device's part */
-    int64_t elements; /* of the input and of the output, per device */
-    bool maps;        /* the output has as many as the input; else one */
-    int64_t steps;    /* per launch; 0: there is no such param */
-    int64_t block;    /* that ranks have in turn; 0: consecutive parts */
-    enum way way;
-    double microseconds; /* of a launch, the result */
-};
-
-struct state {
-    ptxgen_loaded *loaded;
-    ptxgen_dist *dist;
-    char *in, *out;
-    size_t stride;
-    int batch, repeats;
-};
+static const char *const way_names[WAYS] = { "alone", "ptxgen over NCCL", "alone + ncclAllReduce",
+                                             "by hand over NCCL" };
+enum { LARGE = 1 << 30, FEW_LAUNCHES = 8 }; /* points of a launch that takes milliseconds */
 
 static bool launch(struct rank *r, const struct trial *t, struct state *m, int slice, bool prepares)
 {
@@ -43,6 +24,8 @@ static bool launch(struct rank *r, const struct trial *t, struct state *m, int s
     const void *in[] = { m->in + (size_t)slice * m->stride };
     void *out[] = { m->out };
     const ptxgen_arguments args = { t->size, in, out, &steps };
+    if (t->way == HAND)
+        return hand_launch(r, t, m, m->in + (size_t)slice * m->stride, m->out, prepares);
     if (t->way == DIST && r->number == 0)
         r->world->transport = ptxgen_dist_transport(m->dist);
     if (t->way == DIST)
@@ -55,16 +38,24 @@ static bool launch(struct rank *r, const struct trial *t, struct state *m, int s
             r->world->AllReduce(m->out, m->out, 1, NCCL_FLOAT32, NCCL_SUM, r->nccl, r->stream) == NCCL_OK);
 }
 
+/* Of an array. */
+static size_t bytes_of(const struct trial *t)
+{
+    const int64_t more = t->way == HAND && t->size[0] ? 2 * (t->elements / t->size[0]) : 0;
+    return (size_t)(t->elements + more) * 4;
+}
+
 static bool open_trial(struct rank *r, const struct trial *t, struct state *m)
 {
-    const size_t bytes = (size_t)t->elements * 4;
+    const size_t bytes = bytes_of(t);
     void *in = NULL, *out = NULL;
     m->stride = (bytes + 255) / 256 * 256;
     m->batch = (int)(pool_bytes / m->stride);
     m->batch = m->batch > BATCH_MOST ? BATCH_MOST : m->batch < BATCH_LEAST ? BATCH_LEAST : m->batch;
     if (t->steps > 1)
         m->batch = 1;
-    m->repeats = (LAUNCHES + m->batch - 1) / m->batch;
+    const int launches = t->elements * (t->steps ? t->steps : 1) > LARGE ? FEW_LAUNCHES : LAUNCHES;
+    m->repeats = (launches + m->batch - 1) / m->batch;
     const size_t slices = bytes > pool_bytes ? 1 : (size_t)m->batch;
     ptxgen_problem *p = read_spec(r, t->spec);
     ptxgen_dist_options o = PTXGEN_DIST_OPTIONS_INIT;
@@ -77,12 +68,14 @@ static bool open_trial(struct rank *r, const struct trial *t, struct state *m)
                     ptxgen_gpu_fill(r->s, r->gpu, in, 0, m->stride * slices, r->stream) == PTXGEN_OK;
     m->in = in;
     m->out = out;
-    return ok && launch(r, t, m, 0, true) && ptxgen_stream_wait(r->s, r->gpu, r->stream) == PTXGEN_OK;
+    return ok && (t->way != HAND || hand_open(r, m)) && launch(r, t, m, 0, true) &&
+           ptxgen_stream_wait(r->s, r->gpu, r->stream) == PTXGEN_OK;
 }
 
 static void close_trial(struct rank *r, struct state *m)
 {
     ptxgen_stream_wait(r->s, r->gpu, r->stream);
+    hand_close(r, m);
     ptxgen_dist_destroy(m->dist);
     if (m->loaded)
         ptxgen_stream_release(r->s, m->loaded, r->stream);
@@ -93,7 +86,7 @@ static void close_trial(struct rank *r, struct state *m)
 
 static bool launch_batch(struct rank *r, const struct trial *t, struct state *m)
 {
-    const size_t bytes = (size_t)t->elements * 4;
+    const size_t bytes = bytes_of(t);
     bool ok = true;
     for (int i = 0; i < m->batch && ok; i++)
         ok = launch(r, t, m, bytes > pool_bytes ? 0 : i, false);
@@ -168,8 +161,7 @@ static bool in_graph(struct rank *r)
     return ok;
 }
 
-/* Microseconds of the slowest rank; 0: failed. */
-static double run(struct world *w, struct trial *t, bool graph)
+double measure_one(struct world *w, struct trial *t, bool graph)
 {
     double slowest = 0;
     w->bad = 0;
@@ -188,11 +180,6 @@ static double run(struct world *w, struct trial *t, bool graph)
 /* ---- tables ------------------------------------------------------------------------------------- */
 static const char sum[] = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: f32}\n";
 static const char scan[] = "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: 'i32[n]'}\n";
-static const char five[] =
-    "kind: stencil\ninputs: {u: 'f32[n, m]'}\nparams: {steps: {type: i32, value: 1}}\nboundary: clamp\n"
-    "outputs: {v: {type: 'f32[n, m]', value: '0.25 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1])'}}\n"
-    "iterate: {steps: steps, feedback: {u: v}}\n";
-
 static void sums(struct world *w)
 {
     puts("\nf32 sum, us: elements per device, mode, alone, of all ranks, alone + ncclAllReduce; added by both");
@@ -200,13 +187,13 @@ static void sums(struct world *w)
         for (int graph = 1; graph >= 0; graph--) {
             double us[WAYS];
             for (int way = 0; way < WAYS; way++)
-                us[way] = run(w,
-                              &(struct trial){ .label = "sum_f32",
-                                               .spec = sum,
-                                               .size = { (int64_t)1 << e },
-                                               .elements = (int64_t)1 << e,
-                                               .way = (enum way)way },
-                              graph);
+                us[way] = measure_one(w,
+                                      &(struct trial){ .label = "sum_f32",
+                                                       .spec = sum,
+                                                       .size = { (int64_t)1 << e },
+                                                       .elements = (int64_t)1 << e,
+                                                       .way = (enum way)way },
+                                      graph);
             printf("2^%-3d %-6s %9.2f %9.2f %9.2f   +%.2f +%.2f\n", e, graph ? "graph" : "stream", us[ALONE], us[DIST],
                    us[NCCL], us[DIST] - us[ALONE], us[NCCL] - us[ALONE]);
             fflush(stdout);
@@ -226,7 +213,7 @@ static void scans(struct world *w)
                 t.way = i >= 2 ? DIST : ALONE;
                 t.block = i == 3 ? (int64_t)1 << (e < 21 ? e : 21) : 0;
                 t.label = i == 3 ? "scan_i32 in blocks" : "scan_i32";
-                us[i] = run(w, &t, graph);
+                us[i] = measure_one(w, &t, graph);
             }
             printf("2^%-3d %-6s %9.2f %9.2f %9.2f   %.2fx %9.2f\n", e, graph ? "graph" : "stream", us[0], us[1], us[2],
                    us[1] / us[2], us[3]);
@@ -234,37 +221,14 @@ static void scans(struct world *w)
         }
 }
 
-static void stencils(struct world *w)
-{
-    static const int64_t rows[] = { 512, 2048, 4096 };
-    puts("\n5 points, 16384 columns, f32, us per step: rows per device, steps per launch, mode, alone, of all ranks; "
-         "efficiency against a launch of one step alone");
-    for (int k = 0; k < 3; k++)
-        for (int graph = 1; graph >= 0; graph--) {
-            double one = 0;
-            for (int64_t steps = 1; steps <= 16; steps += 15) {
-                struct trial t = { .label = steps == 1 ? "5 points 1 step" : "5 points 16 steps",
-                                   .spec = five,
-                                   .size = { rows[k], 16384 },
-                                   .elements = rows[k] * 16384,
-                                   .maps = true,
-                                   .steps = steps };
-                const double alone = run(w, &t, graph) / (double)steps;
-                t.way = DIST;
-                const double dist = run(w, &t, graph) / (double)steps;
-                one = steps == 1 ? alone : one;
-                printf("%-5lld %-3lld %-6s %9.2f %9.2f   %.2f\n", (long long)rows[k], (long long)steps,
-                       graph ? "graph" : "stream", alone, dist, one / dist);
-                fflush(stdout);
-            }
-        }
-}
-
-void measure_all(struct world *w)
+void measure_all(struct world *w, const char *only)
 {
     printf("\n%d x %s\n", w->ranks, ptxgen_gpu_describe(w->rank[0].gpu)->name);
-    sums(w);
-    scans(w);
-    stencils(w);
+    if (!only || !strcmp(only, "sums"))
+        sums(w);
+    if (!only || !strcmp(only, "scans"))
+        scans(w);
+    if (!only || !strcmp(only, "stencils"))
+        measure_stencils(w);
     printf("\nbytes travelled over: %s\n", w->transport);
 }

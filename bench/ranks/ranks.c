@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.c - problems on several devices of this machine: results against the reference, then times.
  *
- *     ranks [check|bench|all] [--specs DIR] [--devices 0,1] [--csv FILE] [--over nccl]
+ *     ranks [check|bench|all] [--specs DIR] [--devices 0,1] [--csv FILE] [--over nccl] [--ends apart] [--only KIND]
  *
  * --over nccl: all bytes travel through NCCL, also between devices that can write into each other's memory.
+ * --ends apart: rows of a stencil beside other ranks are always computed by kernels of their own.
+ * --only sums, scans or stencils: what is measured.
  *
  * Exit status 0: all is well; 1: something is wrong; 3: there are not two devices, or no NCCL.  With RANKS_ON_ONE_DEVICE
  * set, one device may stand for all, as that of tests/support/fake_cuda.c does.
@@ -80,7 +82,12 @@ static bool open_nccl(struct world *w)
     *(void **)&w->CommDestroy = dlsym(library, "ncclCommDestroy");
     *(void **)&w->CommAbort = dlsym(library, "ncclCommAbort");
     *(void **)&w->AllReduce = dlsym(library, "ncclAllReduce");
-    return w->CommInitAll && w->CommDestroy && w->CommAbort && w->AllReduce;
+    *(void **)&w->GroupStart = dlsym(library, "ncclGroupStart");
+    *(void **)&w->GroupEnd = dlsym(library, "ncclGroupEnd");
+    *(void **)&w->Send = dlsym(library, "ncclSend");
+    *(void **)&w->Recv = dlsym(library, "ncclRecv");
+    return w->CommInitAll && w->CommDestroy && w->CommAbort && w->AllReduce && w->GroupStart && w->GroupEnd &&
+           w->Send && w->Recv;
 }
 
 static bool open_rank(struct rank *r)
@@ -88,6 +95,7 @@ static bool open_rank(struct rank *r)
     ptxgen_nccl_options o = PTXGEN_NCCL_OPTIONS_INIT;
     o.seconds = 60;
     o.only_nccl = r->world->only_nccl;
+    o.ends_apart = r->world->ends_apart;
     const bool ok = ptxgen_stream_create(r->s, r->gpu, &r->stream) == PTXGEN_OK &&
                     ptxgen_event_create(r->s, r->gpu, &r->begin) == PTXGEN_OK &&
                     ptxgen_event_create(r->s, r->gpu, &r->end) == PTXGEN_OK &&
@@ -104,6 +112,7 @@ static bool open_world(struct world *w, const int *devices)
         struct rank *r = &w->rank[i];
         r->world = w;
         r->number = i;
+        r->device = devices[i];
         if (ptxgen_session_create(&r->s) != PTXGEN_OK || ptxgen_gpu_open(r->s, devices[i], &r->gpu) != PTXGEN_OK) {
             say(r, "no such device");
             return false;
@@ -158,6 +167,7 @@ int main(int argc, char **argv)
     const char *what = argc > 1 && argv[1][0] != '-' ? argv[1] : "all", *csv = option(argc, argv, "--csv", NULL);
     w.specs = option(argc, argv, "--specs", "specs");
     w.only_nccl = !strcmp(option(argc, argv, "--over", ""), "nccl");
+    w.ends_apart = !strcmp(option(argc, argv, "--ends", ""), "apart");
     w.ranks = read_devices(option(argc, argv, "--devices", "0,1"), devices);
     ptxgen_gpu_count(NULL, &there);
     if (there < 2 && !getenv("RANKS_ON_ONE_DEVICE")) {
@@ -174,7 +184,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "bench") != 0)
         check_all(&w);
     if (strcmp(what, "check") != 0)
-        measure_all(&w);
+        measure_all(&w, option(argc, argv, "--only", NULL));
     if (w.csv)
         fclose(w.csv);
     all_ranks(&w, close_rank, NULL);

@@ -98,7 +98,8 @@ PTXGEN_API ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_c
 typedef struct ptxgen_nccl_options {
     size_t struct_size; /**< PTXGEN_NCCL_OPTIONS_INIT sets it */
     double seconds;     /**< the longest wait of a collective call for other ranks; 0: 300 */
-    int only_nccl; /**< 1: all bytes travel through NCCL, also between GPUs that can write into each other's memory */
+    int only_nccl;  /**< 1: all bytes travel through NCCL, also between GPUs that can write into each other's memory */
+    int ends_apart; /**< 1: rows of a stencil beside other ranks are always computed by kernels of their own */
 } ptxgen_nccl_options;
 /**
  * A rank whose arrays lie in the memory of a GPU.  nccl_comm: the caller's ncclComm_t on the device of `gpu`, borrowed as
@@ -204,7 +205,7 @@ PTXGEN_API ptxgen_status ptxgen_dist_reset(ptxgen_session *s, ptxgen_dist *dist)
 
 /* clang-format off */
 #define PTXGEN_COMM_CALLBACKS_INIT { sizeof(ptxgen_comm_callbacks), NULL, NULL, NULL }
-#define PTXGEN_NCCL_OPTIONS_INIT { sizeof(ptxgen_nccl_options), 0, 0 }
+#define PTXGEN_NCCL_OPTIONS_INIT { sizeof(ptxgen_nccl_options), 0, 0, 0 }
 #define PTXGEN_DIST_OPTIONS_INIT { sizeof(ptxgen_dist_options), NULL, NULL, 0 }
 /* clang-format on */
 

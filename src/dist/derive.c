@@ -221,12 +221,14 @@ static bool has_inner(const struct derive *d)
     return good;
 }
 
-static void make_inner(struct derive *d, struct dist_derived *to)
+static void make_inner(struct derive *d, struct dist_derived *to, bool joined)
 {
     struct problem *p = on_part(d, to, true, true);
-    p->input = with_ghosts(d, BOUND_INTERIOR);
+    p->input = joined ? d->from->input : with_ghosts(d, BOUND_INTERIOR);
     p->iterated = false;
     p->nfeedback = 0;
+    if (joined)
+        derive_joined(d, p);
 }
 
 /* Several steps need ghosts for all of them.  Beyond the ends of the whole there are none: what is there follows from the
@@ -400,7 +402,9 @@ static void make_local(struct derive *d, bool scan)
     if (!sp->combined || scan)
         on_part(d, &sp->stage[STAGE_LOCAL], true, !sp->combined);
     if (!sp->combined && sp->before + sp->after > 0 && has_inner(d))
-        make_inner(d, &sp->stage[STAGE_INNER]);
+        make_inner(d, &sp->stage[STAGE_INNER], false);
+    if (sp->stage[STAGE_INNER].problem && dist_joins(sp))
+        make_inner(d, &sp->stage[STAGE_JOINED], true);
     if (!sp->combined && d->from->iterated && sp->before + sp->after > 0 && sp->wraps == sp->only_wraps &&
         !(sp->wraps && sp->indexed))
         make_steps(d, &sp->stage[STAGE_STEPS]);

@@ -7,6 +7,7 @@
  *
  *     LOCAL    the problem itself on the rank's part, where nothing is combined across ranks, and scans that begin
  *     INNER    a stencil's LOCAL without the elements whose neighbours along the dimension are on other ranks
+ *     JOINED   the same with these elements, whose neighbours its kernel gets from the ranks beside it: derive_joined.c
  *     STEPS    a stencil's time steps one after the other, as many as one more param says, with the user's boundaries
  *     PARTIAL  a reduction's or scan's states of the rank's part, without `init`, with `by` one for each bin; a
  *              reduction's outputs per element
@@ -28,6 +29,7 @@
 enum dist_stage {
     STAGE_LOCAL,
     STAGE_INNER,
+    STAGE_JOINED,
     STAGE_STEPS,
     STAGE_PARTIAL,
     STAGE_TOTAL,
@@ -71,6 +73,9 @@ const struct dist_split *dist_derive(struct ptxgen_session *s, const struct prob
 
 /* Can the problem be split along sp->axis?  False after a message.  Decides about pieces. */
 bool dist_supported(struct ptxgen_session *s, struct dist_split *sp);
+
+/* Can a kernel on the part take neighbours from other ranks itself? */
+bool dist_joins(const struct dist_split *sp);
 
 /* at(): is its place along dimension k of the array that of the element, along the split dimension? */
 bool dist_own_place(const struct dist_split *sp, const struct expr *at, int k);

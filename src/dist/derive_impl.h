@@ -29,6 +29,8 @@ struct reduction *derive_reductions(struct derive *d);
 struct output derive_output(struct derive *d, const struct output *from);
 /* p, on a part, becomes the same on rows. */
 void derive_as_rows(struct derive *d, struct problem *p);
+/* p, on a part, takes neighbours from other ranks itself. */
+void derive_joined(struct derive *d, struct problem *p);
 /* Can whole blocks be rows?  Else each is computed by itself. */
 bool dist_has_rows(const struct dist_split *sp);
 

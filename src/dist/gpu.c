@@ -20,8 +20,11 @@ static ptxgen_status run(struct launch *l, enum dist_stage stage, const struct r
     const ptxgen_arguments with = { args->size, args->input, args->output,
                                     (const ptxgen_value *)(const void *)args->param };
     struct ptxgen_loaded *loaded = l->d->loaded[stage];
-    return l->prepares ? ptxgen_prepare(l->s, loaded, &with, stream_of(l))
-                       : ptxgen_launch(l->s, loaded, &with, stream_of(l), NULL);
+    if (!l->prepares)
+        return ptxgen_launch(l->s, loaded, &with, stream_of(l), NULL);
+    if (stage == STAGE_INNER || stage == STAGE_JOINED)
+        l->room->taken[stage == STAGE_JOINED] = ptxgen_launch_case(l->s, loaded, &with);
+    return ptxgen_prepare(l->s, loaded, &with, stream_of(l));
 }
 
 /* The caller waits once for all of them, on the default stream. */

@@ -15,6 +15,7 @@
 #include "launch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct prog_array *array_of(const struct problem *p, int i)
 {
@@ -342,6 +343,28 @@ static void give_sides(struct launch *l, int64_t count)
             give_side(l, &l->room->side[k], count);
 }
 
+int64_t halo_bytes(const struct dist_room *m)
+{
+    const struct problem *p = m->d->split->problem;
+    for (int i = 0; i < p->ninputs; i++) {
+        const struct rows r = rows_of(m, array_of(p, i));
+        if (r.split && p->input[i].neighbours)
+            return 2 * (m->d->split->before + m->d->split->after) * r.inner;
+    }
+    return 0;
+}
+
+/* All in one kernel; a rank that has failed launches it as well, as the others wait for its rows. */
+static void run_joined(struct launch *l, const struct dist_run *part)
+{
+    struct dist_room *m = l->room;
+    struct dist_run run = *part;
+    memcpy(run.halo, m->halo, sizeof run.halo);
+    did(l, dist_run_stage(l, STAGE_JOINED, &run));
+    if (l->prepares)
+        m->joined = true;
+}
+
 /* Blocks of the part fill the device, and stay until its end.  So the sides of many steps, which take long, begin before it,
  * and wait for the exchange; the exchange of a single step is beside the part. */
 ptxgen_status halo_direct(struct launch *l, int64_t steps)
@@ -355,6 +378,12 @@ ptxgen_status halo_direct(struct launch *l, int64_t steps)
     const struct dist_run part = {
         .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count, .steps = steps
     };
+    if (steps == 1 && l->prepares && l->d->split->stage[STAGE_JOINED].problem && m->all_direct)
+        run_joined(l, &part);
+    if (steps == 1 && !l->prepares && m->joined) {
+        run_joined(l, &part);
+        return PTXGEN_OK;
+    }
     ptxgen_status status = steps > 1 ? fill_sides(l, count) : PTXGEN_OK;
     if (machine->fork && l->d->comm->size > 1 && status == PTXGEN_OK)
         did(l, machine->fork(l));

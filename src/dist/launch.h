@@ -54,6 +54,10 @@ struct dist_room {
     struct ghosts *ghosts;        /* per input: of each shift, then of `edge` */
     bool direct, all_direct; /* time steps need only `side`: a single one, on this rank; any number, on all ranks */
     struct side side[2];
+    /* May JOINED compute a single step?  Until ranks have agreed, whether this one would; then `halo` is as of dist_run. */
+    bool joined;
+    const char *taken[2]; /* cases that a GPU takes of INNER and JOINED; NULL: not known */
+    uint64_t halo[3];
     int64_t depth;                 /* time steps for which ghosts are enough */
     bool clipped;                  /* there are no ghosts beyond the whole */
     struct dist_room *deep;        /* for `depth` > 1; NULL: each step has an exchange */
@@ -159,6 +163,7 @@ struct dist_run {
     int64_t states;               /* of folds: how many */
     const void *exchange;         /* of folds that exchange the states first: the room's table; NULL: they have come */
     int64_t steps;                /* of STEPS */
+    uint64_t halo[3];             /* of JOINED: where struct halo_head is, here, before and after */
     const void *states_in;
     void *states_out;
 };
@@ -177,6 +182,8 @@ ptxgen_status peers_open(struct launch *l);
 void peers_drop(struct dist_room *m);
 /* The messages of a gather: message `shift` goes to the rank that many after this one.  The caller frees them. */
 struct exchange_message *gather_messages(const struct dist_room *m);
+/* Bytes of the words that JOINED of this room gets. */
+int64_t halo_bytes(const struct dist_room *m);
 /* Where room->peers->exchange is there. */
 ptxgen_status peers_send(struct launch *l, const struct exchange_message *m, int n, ptxgen_stream stream);
 

@@ -205,6 +205,7 @@ ptxgen_status nccl_open(ptxgen_session *s, ptxgen_gpu *gpu, struct ncclComm *com
     n->comm = comm;
     n->seconds = o->seconds;
     n->only_nccl = o->only_nccl;
+    n->ends_apart = o->ends_apart;
     ptxgen_status status = open_library(s, n);
     if (status == PTXGEN_OK)
         status = ask(s, n, &rank, &size);

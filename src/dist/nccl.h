@@ -20,6 +20,7 @@ struct nccl {
     size_t room;           /* of this rank */
     double seconds;        /* the longest wait for other ranks */
     bool only_nccl;        /* GPUs do not write into each other's memory */
+    bool ends_apart;       /* no kernel takes neighbours from other ranks itself */
     char fault[200];       /* the last one; "": none */
 };
 

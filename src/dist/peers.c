@@ -7,6 +7,7 @@
 #include "launch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "nccl.h"
 
@@ -14,9 +15,38 @@ enum {
     WINDOW_MAX = 256 << 20
 }; /* bytes of one exchange; larger ones are left to NCCL, which needs no memory of ours */
 
+/* joined: a bit for each room that may be JOINED; `halo`: bytes for all of them. */
 struct needs {
-    int64_t status, messages, most;
+    int64_t status, messages, most, joined, halo;
 };
+
+enum { ROOMS_MOST = 63, HALO_MOST = 64 << 20, HALO_SHORT = 64 << 10, THICK = 16 };
+
+/* The rooms of a launch: of the stages of a program, or the problem's own. */
+static struct dist_room *room_at(struct dist_room *m, int i)
+{
+    if (!m->program)
+        return i == 0 ? m : NULL;
+    return i < m->d->program->nstages && i < ROOMS_MOST ? m->program->of[i] : NULL;
+}
+
+/* One block sends the rows of a part that is a few rows of boxes: then they are short. */
+static bool sends_soon(const struct dist_room *m)
+{
+    const int64_t reach = m->d->split->before + m->d->split->after;
+    bool thick = true;
+    for (int r = 0; r < m->d->comm->size; r++)
+        thick &= part_of(m, r) >= THICK * reach;
+    return thick || halo_bytes(m) <= HALO_SHORT;
+}
+
+/* A kernel for the part alone must not be another one, unless launches are what counts. */
+static bool would_join(const struct launch *l, const struct dist_room *m)
+{
+    const struct nccl *with = l->d->comm->self;
+    return m->joined && !with->ends_apart && 2 * halo_bytes(m) <= HALO_MOST && sends_soon(m) &&
+           (!m->taken[0] || !m->taken[1] || !strcmp(m->taken[0], m->taken[1]) || !strcmp(m->taken[0], "small"));
+}
 
 /* What a rank sends to itself needs a place in the window only where all messages are short. */
 void peers_note(struct launch *l, const struct exchange_message *m, int n)
@@ -41,14 +71,20 @@ void peers_note(struct launch *l, const struct exchange_message *m, int n)
 /* The largest of all ranks. */
 static ptxgen_status agree_on_needs(struct launch *l, struct needs *needs)
 {
-    const struct needs own = { .messages = l->room->peers->messages, .most = l->room->peers->most };
+    struct needs own = { .messages = l->room->peers->messages, .most = l->room->peers->most };
+    for (int i = 0; room_at(l->room, i); i++)
+        own.joined |= (int64_t)would_join(l, room_at(l->room, i)) << i;
     const struct needs *const all = (const struct needs *)(const void *)l->d->comm->hello;
     const ptxgen_status status = dist_exchange(l->s, l->d->comm, &own, l->d->comm->hello, sizeof own);
     *needs = own;
     for (int r = 0; r < l->d->comm->size && status == PTXGEN_OK; r++) {
         needs->messages = all[r].messages > needs->messages ? all[r].messages : needs->messages;
         needs->most = all[r].most > needs->most ? all[r].most : needs->most;
+        needs->joined &= all[r].joined;
     }
+    for (int i = 0; room_at(l->room, i); i++)
+        if (needs->joined >> i & 1)
+            needs->halo += exchange_halo_bytes(halo_bytes(room_at(l->room, i)));
     if (needs->messages > EXCHANGE_MESSAGES)
         needs->messages = EXCHANGE_MESSAGES;
     return status;
@@ -62,8 +98,8 @@ static ptxgen_status show_windows(struct launch *l, const struct needs *needs, b
     const struct nccl *with = comm->self;
     struct exchange_card own = { 0 };
     if (!with->only_nccl)
-        exchange_open(comm->gpu, comm->rank, comm->size, (int)needs->messages, (size_t)needs->most, with->seconds, &own,
-                      &peers->exchange);
+        exchange_open(comm->gpu, comm->rank, comm->size, (int)needs->messages, (size_t)needs->most, (size_t)needs->halo,
+                      with->seconds, &own, &peers->exchange);
     _Static_assert(sizeof own <= sizeof *comm->hello, "cards have room where hellos have");
     const ptxgen_status status = dist_exchange(l->s, comm, &own, comm->hello, sizeof own);
     *reached = status == PTXGEN_OK && peers->exchange &&
@@ -115,18 +151,43 @@ static bool write_table(struct launch *l, struct dist_room *m)
     return good;
 }
 
+/* The rooms' parts of the windows, one after the other.  Elsewhere ghosts are exchanged, and then the ends computed. */
+static bool join_rooms(struct launch *l, const struct needs *needs)
+{
+    const int size = l->d->comm->size, rank = l->d->comm->rank;
+    size_t at = 0;
+    bool good = true;
+    for (int i = 0; room_at(l->room, i) && good; i++) {
+        struct dist_room *m = room_at(l->room, i);
+        m->joined = needs->joined >> i & 1;
+        if (!m->joined)
+            continue;
+        const bool wraps = m->d->split->wraps, first = rank == 0, last = rank == size - 1;
+        good = exchange_halo(l->room->peers->exchange, at, first && !wraps ? -1 : (rank + size - 1) % size,
+                             last && !wraps ? -1 : (rank + 1) % size, m->halo);
+        at += (size_t)exchange_halo_bytes(halo_bytes(m));
+    }
+    return good;
+}
+
 ptxgen_status peers_open(struct launch *l)
 {
     struct needs needs = { 0 };
     bool reached = false, all = false;
     ptxgen_status status = l->d->comm->size > 1 ? agree_on_needs(l, &needs) : PTXGEN_OK;
-    if (status != PTXGEN_OK || needs.messages == 0 || needs.most > WINDOW_MAX / needs.messages)
+    if (status != PTXGEN_OK || needs.messages == 0 || needs.most > WINDOW_MAX / needs.messages) {
+        for (int i = 0; room_at(l->room, i); i++)
+            room_at(l->room, i)->joined = false;
         return status;
+    }
     status = show_windows(l, &needs, &reached);
     if (status == PTXGEN_OK)
-        status = all_say(l, reached && write_table(l, l->room), &all);
-    if (!all)
-        peers_drop(l->room);
+        status = all_say(l, reached && write_table(l, l->room) && join_rooms(l, &needs), &all);
+    if (all)
+        return status;
+    peers_drop(l->room);
+    for (int i = 0; room_at(l->room, i); i++)
+        room_at(l->room, i)->joined = false;
     return status;
 }
 

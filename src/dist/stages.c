@@ -19,7 +19,7 @@ bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct 
     if (d->program)
         return good;
     for (int i = 0; i < DIST_STAGES && good; i++) {
-        if (!d->split->stage[i].problem)
+        if (!d->split->stage[i].problem || (i == STAGE_JOINED && !d->comm->gpu))
             continue;
         const struct plan *plan = plan_create(s, d->split->stage[i].problem, &device, &usual);
         d->control[i] = plan ? simt_control_create() : NULL;
@@ -62,13 +62,15 @@ static const void *at(const struct dist_split *sp, const struct prog_array *a, c
     return memory ? (const char *)memory + behind : NULL;
 }
 
+enum { PARAMS_MOST = 9 };
+
 ptxgen_status dist_run_stage(struct launch *l, enum dist_stage stage, const struct dist_run *run)
 {
     const struct dist_split *sp = l->d->split;
     const struct dist_derived *from = &sp->stage[stage];
     const struct problem *whole = sp->problem, *p = from->problem;
     int64_t size[PROBLEM_ARGS_MAX];
-    union value param[PROBLEM_ARGS_MAX];
+    union value param[PROBLEM_ARGS_MAX + PARAMS_MOST];
     const void *input[PROBLEM_ARGS_MAX];
     void *output[PROBLEM_ARGS_MAX];
     for (int i = 0; i < whole->nsizes; i++)
@@ -83,6 +85,8 @@ ptxgen_status dist_run_stage(struct launch *l, enum dist_stage stage, const stru
     param[whole->nparams + 3].i = run->own_first + run->own_count;
     param[whole->nparams + 4].i = run->steps;
     param[whole->nparams + 5].i = run->stride;
+    for (int i = 0; i < 3; i++)
+        param[whole->nparams + 6 + i].i = (int64_t)run->halo[i];
     for (int i = 0; i < p->ninputs; i++)
         input[i] =
             from->input[i] < 0 ? run->states_in : at(sp, &p->input[i].array, run, run->args->input[from->input[i]]);

@@ -5,6 +5,7 @@
  *     head     which exchange was the last, addresses for the kernel, and what each rank has done
  *     halves   of even exchanges, then of odd ones: slots, and a flag for each piece of each message.  The slot of a message
  *              has room for its pieces, then for its words if it is not long.
+ *     halos    each a struct halo_head and words, for kernels that exchange rows themselves
  *
  * All windows of a communicator's ranks are laid out alike.  In one process a rank has the others' memory by its address,
  * on devices with peer access; in other processes of the machine by a handle of the driver.
@@ -29,6 +30,7 @@ enum {
     FLAGS_BYTES = 4 * EXCHANGE_PIECES,
     BLOCKS_MOST = 2 * EXCHANGE_PIECES,
     CLOSE_SECONDS = 2,
+    HALOS_MAX = 64,
     WARP = 32
 };
 
@@ -43,6 +45,9 @@ struct exchange {
     int rank, ranks, messages;
     size_t pieces, most, slot, half; /* of a message; bytes of the longest, of a slot, of a half */
     size_t slots;                    /* where the first half begins */
+    size_t halo;                     /* bytes of the halos, after both halves */
+    size_t head[HALOS_MAX];          /* where those begin that are used */
+    int halos;
     double seconds;
     cu_pointer *window; /* of each rank */
     bool *opened;       /* by a handle */
@@ -72,7 +77,7 @@ static bool lay_out(struct exchange *x, size_t most)
     return true;
 }
 
-static size_t window_bytes(const struct exchange *x) { return x->slots + 2 * x->half; }
+static size_t window_bytes(const struct exchange *x) { return x->slots + 2 * x->half + x->halo; }
 
 static size_t slot_at(const struct exchange *x, int message, size_t bytes)
 {
@@ -174,7 +179,7 @@ static bool make_window(struct exchange *x, struct exchange_card *card, struct f
     return card->ready;
 }
 
-void exchange_open(ptxgen_gpu *gpu, int rank, int ranks, int messages, size_t most, double seconds,
+void exchange_open(ptxgen_gpu *gpu, int rank, int ranks, int messages, size_t most, size_t halo, double seconds,
                    struct exchange_card *card, struct exchange **out)
 {
     struct exchange *x = calloc(1, sizeof *x);
@@ -184,7 +189,9 @@ void exchange_open(ptxgen_gpu *gpu, int rank, int ranks, int messages, size_t mo
     memset(card, 0, sizeof *card);
     if (!x)
         return;
-    *x = (struct exchange){ .gpu = gpu, .rank = rank, .ranks = ranks, .messages = messages, .seconds = seconds };
+    *x = (struct exchange){
+        .gpu = gpu, .rank = rank, .ranks = ranks, .messages = messages, .halo = halo, .seconds = seconds
+    };
     x->window = calloc((size_t)ranks, sizeof *x->window);
     x->opened = calloc((size_t)ranks, sizeof *x->opened);
     if (x->window && x->opened && has_calls(&gpu->cu) && lay_out(x, most) && gpu_enter(gpu, &pushed, &f)) {
@@ -241,6 +248,29 @@ bool exchange_reach(struct exchange *x, const struct exchange_card *cards)
     for (int r = 0; r < x->ranks && ok; r++)
         ok = r == x->rank || reach(x, r, &cards[r], &cards[x->rank]);
     ok = ok && write_head(x);
+    gpu_leave(x->gpu, pushed);
+    return ok;
+}
+
+int64_t exchange_halo_bytes(int64_t words) { return (int64_t)aligned((size_t)(HALO_SLOTS + 2 * words)); }
+
+bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_t address[3])
+{
+    const int beside[2] = { before, after };
+    const size_t begin = x->slots + 2 * x->half + at;
+    struct halo_head head = { .host_fault = (uintptr_t)x->fault, .limit = (uint64_t)(1e9 * x->seconds) };
+    struct fault f;
+    bool pushed;
+    if (x->halos == HALOS_MAX || !gpu_enter(x->gpu, &pushed, &f))
+        return false;
+    address[0] = x->window[x->rank] + begin;
+    for (int i = 0; i < 2; i++) {
+        address[1 + i] = beside[i] < 0 ? 0 : x->window[beside[i]] + begin;
+        if (address[1 + i])
+            head.told[i] = address[1 + i] + offsetof(struct halo_head, done) + (size_t)(1 - i) * sizeof *head.done;
+    }
+    const bool ok = x->gpu->cu.MemcpyHtoD(address[0], &head, sizeof head) == CU_OK;
+    x->head[x->halos++] = begin;
     gpu_leave(x->gpu, pushed);
     return ok;
 }
@@ -343,6 +373,12 @@ static bool quiet(const struct exchange *x)
         done = *(const uint32_t *)(const void *)(host + done_at(x, r)) ==
                ((const struct window_head *)(const void *)host)->last;
     free(host);
+    for (int i = 0; i < x->halos && done; i++) {
+        struct halo_head h;
+        done = x->gpu->cu.MemcpyDtoH(&h, x->window[x->rank] + x->head[i], sizeof h) == CU_OK;
+        for (int k = 0; k < 2; k++)
+            done &= !h.told[k] || h.done[k] == h.last;
+    }
     return done;
 }
 

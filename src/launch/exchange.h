@@ -38,6 +38,17 @@ struct exchange_table {
 enum { EXCHANGE_CODE_PARTS = 6 };
 extern const char *const exchange_code[EXCHANGE_CODE_PARTS]; /* one after the other */
 
+/* Rows that kernels of neighbouring ranks write for each other while both run (kb_halo_number()): how their memory begins,
+ * at HALO_SLOTS of which there are words of even launches, then of odd ones.  Words of one launch: of the rows before this
+ * rank's part, then of those after it. */
+enum { HALO_SLOTS = 256 };
+struct halo_head {
+    uint32_t last, ticket, fault, unused;
+    uint64_t host_fault, limit; /* a word in host memory: 1 after a wait that was too long; nanoseconds */
+    uint64_t told[2];           /* where the ranks before and after this one read what it has done; 0: there is none */
+    uint32_t done[2];           /* what they have done */
+};
+
 /* What a rank tells the others of its window. */
 struct exchange_card {
     int64_t status;            /* PTXGEN_OK */
@@ -57,9 +68,9 @@ struct exchange_message {
 
 /* This rank's window, and those of the others. */
 struct exchange;
-/* For up to `messages` messages of up to `most` bytes at a time.  seconds: the longest wait of a kernel for other ranks.
+/* For up to `messages` messages of up to `most` bytes at a time, and with `halo` bytes for exchange_halo().  seconds: the longest wait of a kernel for other ranks.
  * *out is NULL, and the card is not ready, where the device or the driver cannot do it. */
-void exchange_open(ptxgen_gpu *gpu, int rank, int ranks, int messages, size_t most, double seconds,
+void exchange_open(ptxgen_gpu *gpu, int rank, int ranks, int messages, size_t most, size_t halo, double seconds,
                    struct exchange_card *card, struct exchange **out);
 /* The windows of all ranks, by their cards.  False: some cannot be reached. */
 bool exchange_reach(struct exchange *x, const struct exchange_card *cards);
@@ -69,6 +80,10 @@ ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struc
 /* What a kernel that does the exchange itself reads (kb_exchange()).  False: the messages are not all so short, or not whole
  * words. */
 bool exchange_table(const struct exchange *x, const struct exchange_message *m, int n, struct exchange_table *table);
+/* What a kernel needs that exchanges rows itself, of `words` bytes of words in all: from byte `at` of those bytes on.  before,
+ * after: the ranks beside this one, or -1.  address: of struct halo_head, here and there.  False: a failure. */
+int64_t exchange_halo_bytes(int64_t words);
+bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_t address[3]);
 /* Has a wait been too long?  Then all that came later is wrong. */
 bool exchange_failed(const struct exchange *x);
 /* After all launches of this rank.  Waits until the other ranks have no more to write to this one; where that takes too

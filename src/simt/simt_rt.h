@@ -85,5 +85,11 @@ void simt_backoff(uint32_t nanoseconds);
 
 /* All threads of the block; table: the address of a struct exchange_table (exchange.c). */
 void simt_exchange(uint64_t table);
+/* One thread.  window: the address of a struct halo_head; e: the number of the exchange. */
+uint32_t simt_halo_number(uint64_t window);
+void simt_halo_send(uint64_t to, uint32_t word, uint32_t e);
+void simt_halo_wait(uint64_t window, uint64_t from, uint32_t e);
+uint32_t simt_halo_read(uint64_t from);
+void simt_halo_done(uint64_t window, uint32_t e, uint32_t amount, uint32_t total);
 
 #endif

@@ -45,6 +45,11 @@ static const struct host_symbol symbols[] = {
     SYMBOL(simt_copy_wait),
     SYMBOL(simt_backoff),
     SYMBOL(simt_exchange),
+    SYMBOL(simt_halo_number),
+    SYMBOL(simt_halo_send),
+    SYMBOL(simt_halo_wait),
+    SYMBOL(simt_halo_read),
+    SYMBOL(simt_halo_done),
 };
 
 const struct host_symbol *simt_symbols(int *count)

@@ -167,7 +167,7 @@ static void make_structures(void)
     v.compile_options = (ptxgen_compile_options){ sizeof v.compile_options, 0, NULL, 1 };
     v.jit_options = (ptxgen_jit_options){ sizeof v.jit_options, &v.plan_options, &v.compile_options, "off", 1 };
     v.comm_callbacks = (ptxgen_comm_callbacks){ sizeof v.comm_callbacks, alone, to_itself, &v };
-    v.nccl_options = (ptxgen_nccl_options){ sizeof v.nccl_options, 1, 0 };
+    v.nccl_options = (ptxgen_nccl_options){ sizeof v.nccl_options, 1, 0, 0 };
     v.dist_options = (ptxgen_dist_options){ sizeof v.dist_options, "n", "seed:1", 16 };
     v.arguments = (ptxgen_arguments){ v.size, v.input, v.output, v.param };
     v.tuning_entry = (ptxgen_tuning_entry){ "H200", "sm_90", "default", v.size, 1e-6, 1e-6, 1 };

@@ -21,6 +21,8 @@ static fake_nccl_comm_fn *fake_comm;
 static double nccl_seconds = 60;
 static bool nccl_kernels;  /* those of the driver are launched, which runs nothing */
 static bool nccl_apart;    /* each rank has a device of its own */
+static bool nccl_ends;     /* rows beside other ranks are computed by kernels of their own */
+static bool nccl_late;     /* ranks are late in turn before they run a stage */
 static bool nccl_only;     /* bytes travel through NCCL alone */
 static int nccl_poor = -1; /* this rank has no memory left */
 static struct dist_machine nccl_machine;
@@ -36,6 +38,9 @@ static inline void *fake_open(const char *file, const char *symbol, const char *
 
 static inline ptxgen_status nccl_run(struct launch *l, enum dist_stage stage, const struct run_args *args)
 {
+    static _Thread_local int runs;
+    if (nccl_late && runs++ % l->d->comm->size == l->d->comm->rank)
+        nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
     if (nccl_kernels)
         return dist_machine_gpu.run(l, stage, args);
     return l->prepares ? PTXGEN_OK : dist_machine_host.run(l, stage, args);
@@ -66,6 +71,7 @@ static inline ptxgen_status nccl_comm(struct rank *r)
     ptxgen_nccl_options o = PTXGEN_NCCL_OPTIONS_INIT;
     o.seconds = nccl_seconds;
     o.only_nccl = nccl_only;
+    o.ends_apart = nccl_ends;
     ptxgen_status status = ptxgen_gpu_open(r->s, nccl_apart ? r->end.rank : 0, &r->gpu);
     if (status == PTXGEN_OK)
         status = ptxgen_stream_create(r->s, r->gpu, &r->stream);

@@ -223,6 +223,9 @@ struct problem {
     uint64_t divisors;              /* bits of the sizes by which indices are divided (EX_BINARY: which2) */
     /* A fold of states that ranks exchange: the last param has the address of what says how, or 0 (kb_exchange()). */
     bool exchanges;
+    /* A stencil on a part, whose kernel takes rows beyond it from the ranks beside this one while it runs: the last three
+     * params have the addresses of struct halo_head of this rank, of the one before and the one after (0: there is none). */
+    bool joins;
     enum determinism determinism;
     /* pinned lowering: NULL when chosen */
     const char *strategy;

@@ -202,6 +202,7 @@ static inline kb_val kb_index_i(kb *k, int64_t i) { return kb_imm(k, TY_I32, i);
 kb_val kb_load_v(kb *k, kb_ptr p, kb_val i);
 void kb_store_v(kb *k, kb_ptr p, kb_val i, kb_val x);
 kb_ptr kb_advance(kb *k, kb_ptr p, kb_val i); /* &p[i] */
+kb_val kb_address(kb *k, kb_ptr p);           /* i64, of global memory */
 /* n consecutive elements p[i … i+n), whose address is a multiple of `align` bytes (power of two): the widest loads that
  * allow it. Also used with ty U8 and a byte index to fetch structures, which kb_extract then takes apart. */
 void kb_load_n(kb *k, kb_ptr p, kb_val i, int n, int align, kb_val *out);
@@ -305,6 +306,18 @@ void kb_dependency_launch(kb *k);
  * exchange_table (launch/exchange.h); 0: nothing is done.  Afterwards every thread may read what came, so no array of the
  * kernel is invariant. */
 void kb_exchange(kb *k, kb_val table);
+enum { KB_HALO_SLOTS = 256 }; /* HALO_SLOTS */
+/* Words that kernels of neighbouring ranks write for each other while both run.  `window` (i64) is the address of a struct
+ * halo_head (launch/exchange.h).  The number of this launch's exchange, u32; 0: an earlier one has failed, and nothing
+ * is sent or waited for. */
+kb_val kb_halo_number(kb *k, kb_val window);
+/* A word (u32) to an address (i64) of another rank's window; and until the word at an address of this one's has come; then
+ * threads that have met the one that waited may read it.  Others may read other words so. */
+void kb_halo_send(kb *k, kb_val to, kb_val word, kb_val number);
+void kb_halo_wait(kb *k, kb_val window, kb_val from, kb_val number);
+kb_val kb_halo_read(kb *k, kb_val from);
+/* `amount` (u32) parts of this launch's exchange are over, of `total` (u32): one thread, after a barrier of its block. */
+void kb_halo_done(kb *k, kb_val window, kb_val number, kb_val amount, kb_val total);
 /* One thread, where kb_has_bulk(): ask for `bytes` from p on, both multiples of 16, to be brought to the second-level
  * cache.  It reads nothing, so it may come before kb_dependency_wait(), of inputs too that others still write. */
 void kb_prefetch(kb *k, kb_ptr p, int64_t bytes);

@@ -49,6 +49,12 @@ kb_ptr kb_advance(kb *k, kb_ptr p, kb_val i)
     return p;
 }
 
+kb_val kb_address(kb *k, kb_ptr p)
+{
+    kb_ready(k);
+    return kb_make(LLVMBuildPtrToInt(k->b, p.ir, kb_llvm_ty(k, TY_I64), ""), TY_I64, p.uni);
+}
+
 /* In a dependent kernel nothing is invariant: what the previous one still writes must not be loaded before the wait,
  * which an invariant load may be. */
 static struct kb_access access_to(kb *k, kb_ptr p, LLVMValueRef at, LLVMTypeRef type, int bytes, int align)

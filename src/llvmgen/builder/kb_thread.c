@@ -256,6 +256,36 @@ void kb_exchange(kb *k, kb_val table)
     }
 }
 
+kb_val kb_halo_number(kb *k, kb_val window)
+{
+    kb_ready(k);
+    return kb_make(k->target->halo_number(k, window.ir), TY_U32, KB_DIVERGENT);
+}
+
+void kb_halo_send(kb *k, kb_val to, kb_val word, kb_val number)
+{
+    kb_ready(k);
+    k->target->halo_send(k, to.ir, word.ir, number.ir);
+}
+
+void kb_halo_wait(kb *k, kb_val window, kb_val from, kb_val number)
+{
+    kb_ready(k);
+    k->target->halo_wait(k, window.ir, from.ir, number.ir);
+}
+
+kb_val kb_halo_read(kb *k, kb_val from)
+{
+    kb_ready(k);
+    return kb_make(k->target->halo_read(k, from.ir), TY_U32, KB_DIVERGENT);
+}
+
+void kb_halo_done(kb *k, kb_val window, kb_val number, kb_val amount, kb_val total)
+{
+    kb_ready(k);
+    k->target->halo_done(k, window.ir, number.ir, amount.ir, total.ir);
+}
+
 void kb_dependency_launch(kb *k)
 {
     kb_ready(k);

@@ -116,6 +116,10 @@ void sweep_box_origin(struct sweep *s)
         } else {
             threads = threads_outside(g, inner);
         }
+        if (s->joined)
+            s->joined->box[d] = kb_cast(k, kb_mul(k, threads, points), TY_I64);
+        if (d == 0 && s->joined)
+            number[d] = joined_turn(s->joined, number[d]);
         const kb_val first = kb_mul(k, kb_cast(k, number[d], TY_I64), kb_cast(k, kb_mul(k, threads, points), TY_I64));
         s->box[d] = first;
         s->origin[d] = kb_add(k, first, kb_cast(k, kb_mul(k, t, points), TY_I64));

@@ -228,6 +228,7 @@ static void window(struct sweep *s, const int *points, enum placement place)
     window_init(&w, s->g, s->origin, points, place);
     w.tile = s->tile;
     w.turned = s->turned;
+    w.joined = s->joined;
     w.box = s->box;
     w.by_distance = s->turned || stencil_packs(s->g->p) || stencil_narrow(s->g->p);
     window_load(&w);
@@ -417,12 +418,16 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
     struct sweep s = { .g = g, .role = role };
     struct tile tile[PROBLEM_ARGS_MAX];
     struct turned turned[PROBLEM_ARGS_MAX];
+    struct joined joined = joined_of(g);
     gen_wait_for_predecessor(g);
     if (s.role == STENCIL_COPY) {
         copy(g);
         return;
     }
+    s.joined = g->p->joins ? &joined : NULL;
     (stencil_linear(g->p) ? sweep_linear_origin : sweep_box_origin)(&s);
+    if (s.joined)
+        joined_begin(s.joined, s.box);
     s.gather = gather_reach(g);
     if (s.role == STENCIL_LAST) {
         s.acc = kb_var_new(k, g->padded ? state_pad_value(g) : state_zero(g), "acc");
@@ -439,6 +444,8 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
     (stencil_streams(g->c) ? sweep_stream : g->c->tiled ? window_of_pairs : windows)(&s);
     if (s.turned)
         turned_leave(&s);
+    if (s.joined)
+        joined_end(s.joined);
     if (s.role == STENCIL_LAST)
         finish(&s);
 }

@@ -50,6 +50,17 @@ struct ring {
     kb_val at; /* i32: the thread's first row and column in a plane of the ring, but for what lies before the tile */
 };
 
+/* A kernel that takes rows beyond the part from other ranks (joined.c). */
+struct joined {
+    struct gen *g;
+    int input, before, after; /* of which; how many rows */
+    kb_val senders, parts;    /* u32: blocks that send; with those at the ends, some twice */
+    kb_val box[SPACE_MAX];    /* i64: points of a box */
+    kb_val at_end, end[2];    /* bool: the block is at an end of the part; there it reads rows of other ranks */
+    kb_val amount;            /* u32: in how many of the parts it has */
+    kb_var number;            /* u32: of the exchange, where it has any; 0: none */
+};
+
 /* The points of one thread, side by side from `origin` on. */
 struct window {
     struct gen *g;
@@ -63,6 +74,7 @@ struct window {
     const kb_val *box;           /* the first point of the block, where it has one */
     const struct ring *ring;     /* per input, or NULL */
     struct pair_tiles *pairs;    /* what sums read, or NULL */
+    struct joined *joined;       /* or NULL */
     int turn;                    /* with rings: where the lowest plane that is read lies */
     kb_val first;                /* i64: number of the element at the origin, where it is known already; else ir NULL */
     bool together;               /* points are computed side by side, operation by operation */
@@ -135,6 +147,7 @@ struct sweep {
     struct gather_reach gather;
     const struct tile *tile;     /* per input, or NULL */
     const struct turned *turned; /* per output, or NULL */
+    struct joined *joined;       /* or NULL */
     kb_val box[SPACE_MAX];       /* first point of the block */
     kb_tvar acc;                 /* what this thread's points contribute */
     kb_var have;
@@ -161,6 +174,17 @@ void turned_declare(struct gen *g, struct turned *turned);
 bool turned_keep(struct point *pt, int output, const kb_val *x);
 /* All values of the block have been kept: stores them.  The whole block arrives. */
 void turned_leave(struct sweep *s);
+
+/* ---- other ranks (joined.c) --------------------------------------------------------------------------------------- */
+struct joined joined_of(struct gen *g);
+/* The row of boxes of a block, whose place in the grid is in row `box` (u32); j->box is known. */
+kb_val joined_turn(struct joined *j, kb_val box);
+/* Afterwards: sends, where the block does, and waits for what it reads around the box that begins at `box`; and when all that it takes has been taken.  The whole block arrives. */
+void joined_begin(struct joined *j, const kb_val *box);
+void joined_end(struct joined *j);
+/* What an input has in `row`, before (side 0) or after (1) the part, at element `rest` of that row; where the row is none of
+ * another rank, which *beyond (bool) tells: in the row that begins `here`. */
+kb_val joined_take(struct joined *j, int side, kb_val row, kb_val rest, kb_ptr here, kb_val *beyond);
 
 /* Where stencil_packs(): compute and store n points, a multiple of 4, of a row that lies inside but for its ends and
  * begins at a vector boundary (packed.c). */

@@ -191,13 +191,28 @@ static kb_val load_inside(struct window *w, int input, int field, const int *at)
     return kb_load(k, p, kb_imm(k, TY_I64, 0));
 }
 
+/* In a row that may be one of another rank.  The first place along axis 0 exists. */
+static kb_val load_joined(struct window *w, int input, const int *at, kb_val *beyond)
+{
+    kb *k = w->g->k;
+    const struct input *in = &w->g->p->input[input];
+    const struct reach r = stencil_input_reach(w->g->p, input);
+    kb_val first = window_index(w, in, &r, 0, at[0], beyond), rest = kb_imm(k, TY_I64, 0), outside;
+    for (int d = 1; d < w->rank; d++) {
+        first = kb_mul(k, first, w->extent[d]);
+        rest = kb_add(k, kb_mul(k, rest, w->extent[d]), window_index(w, in, &r, d, at[d], &outside));
+    }
+    return joined_take(w->joined, at[0] > 0, kb_add(k, w->origin[0], at[0]), rest,
+                       kb_advance(k, gen_input(w->g, input), first), beyond);
+}
+
 /* Everything through the boundaries. */
 static kb_val load_edge(struct window *w, int input, int field, const int *at)
 {
     kb *k = w->g->k;
     const struct input *in = &w->g->p->input[input];
     const struct reach r = stencil_input_reach(w->g->p, input);
-    kb_val row = kb_imm(k, TY_I64, 0), beyond[SPACE_MAX];
+    kb_val row = kb_imm(k, TY_I64, 0), beyond[SPACE_MAX], taken;
     const int last = w->rank - 1;
     const bool from_row = w->place == PLACE_ROWS && w->by_distance;
     for (int d = 0; d < last; d++)
@@ -207,7 +222,10 @@ static kb_val load_edge(struct window *w, int input, int field, const int *at)
                               : kb_advance(k, array, kb_mul(k, row, structure(&in->array) ? in->array.stride : 1));
     kb_val column = window_index(w, in, &r, last, at[last], &beyond[last]);
     column = from_row ? kb_sub(k, column, w->origin[last]) : column;
-    kb_val x = gen_load_field(w->g, &in->array, p, column, field);
+    const bool joined = w->joined && w->place == PLACE_EDGE && at[0] && input == w->joined->input;
+    kb_val x = joined ? load_joined(w, input, at, &taken) : gen_load_field(w->g, &in->array, p, column, field);
+    if (joined && beyond[0].ir)
+        beyond[0] = kb_and(k, beyond[0], kb_not(k, taken));
     for (int d = 0; d <= last; d++)
         if (beyond[d].ir)
             x = kb_select(k, beyond[d], kb_const(k, x.ty, in->boundary[d].constant[field]), x);

@@ -155,6 +155,27 @@ static void host_dependency_launch(kb *k) { runtime(k, "simt_dependency_launch",
 
 static void host_exchange(kb *k, LLVMValueRef table) { runtime(k, "simt_exchange", 1, &table); }
 
+static LLVMValueRef host_halo_number(kb *k, LLVMValueRef window)
+{
+    return kb_call(k, "simt_halo_number", type_i32(k), 1, &window, true);
+}
+static void host_halo_send(kb *k, LLVMValueRef to, LLVMValueRef word, LLVMValueRef e)
+{
+    runtime(k, "simt_halo_send", 3, (LLVMValueRef[]){ to, word, e });
+}
+static void host_halo_wait(kb *k, LLVMValueRef window, LLVMValueRef from, LLVMValueRef e)
+{
+    runtime(k, "simt_halo_wait", 3, (LLVMValueRef[]){ window, from, e });
+}
+static LLVMValueRef host_halo_read(kb *k, LLVMValueRef from)
+{
+    return kb_call(k, "simt_halo_read", type_i32(k), 1, &from, true);
+}
+static void host_halo_done(kb *k, LLVMValueRef window, LLVMValueRef e, LLVMValueRef amount, LLVMValueRef total)
+{
+    runtime(k, "simt_halo_done", 4, (LLVMValueRef[]){ window, e, amount, total });
+}
+
 static void host_backoff(kb *k, int nanoseconds)
 {
     runtime(k, "simt_backoff", 1, (LLVMValueRef[]){ i32(k, (uint32_t)nanoseconds) });

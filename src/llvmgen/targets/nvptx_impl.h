@@ -19,6 +19,13 @@ LLVMValueRef nv_cas(kb *k, const struct kb_access *a, LLVMValueRef expected, LLV
 /* nvptx_exchange.c */
 void nv_exchange(kb *k, LLVMValueRef table);
 
+/* nvptx_halo.c */
+LLVMValueRef nv_halo_number(kb *k, LLVMValueRef window);
+void nv_halo_send(kb *k, LLVMValueRef to, LLVMValueRef word, LLVMValueRef e);
+void nv_halo_wait(kb *k, LLVMValueRef window, LLVMValueRef from, LLVMValueRef e);
+LLVMValueRef nv_halo_read(kb *k, LLVMValueRef from);
+void nv_halo_done(kb *k, LLVMValueRef window, LLVMValueRef e, LLVMValueRef amount, LLVMValueRef total);
+
 /* nvptx_async.c */
 void nv_mbar_init(kb *k, LLVMValueRef bar, int arrivals, const char *name);
 void nv_mbar_ready(kb *k);

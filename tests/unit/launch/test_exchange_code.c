@@ -28,6 +28,19 @@ Test(exchange_code, parameters_are_where_the_kernels_read_them)
     cr_expect_eq(sizeof(struct exchange_table), 1448);
 }
 
+_Static_assert((int)KB_HALO_SLOTS == (int)HALO_SLOTS && sizeof(struct halo_head) <= HALO_SLOTS,
+               "words come after the head");
+
+/* What nvptx_halo.c has written in it. */
+Test(exchange_code, a_halo_begins_as_the_kernels_read_it)
+{
+    cr_expect_eq(offsetof(struct halo_head, ticket), 4);
+    cr_expect_eq(offsetof(struct halo_head, fault), 8);
+    cr_expect_eq(offsetof(struct halo_head, host_fault), 16);
+    cr_expect_eq(offsetof(struct halo_head, limit), 24);
+    cr_expect_eq(offsetof(struct halo_head, told), 32);
+}
+
 /* Loads what came: not through the cache that this kernel's own writes do not reach. */
 static void exchanges_and_loads(kb *k, const void *arg)
 {

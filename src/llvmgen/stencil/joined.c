@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* joined.c - a stencil on one rank's part, whose kernel takes rows beyond it from the ranks beside this one while it runs.
+ *
+ *     the first blocks    send the outermost rows of the part, as words with the number of the exchange (kb_halo_send())
+ *     blocks at an end    wait for all words beyond the part that their points read (kb_halo_wait()); then, at the edge, points
+ *                         read them where other rows are in the array
+ *     the last of both    keeps the number for the next launch, and tells the other ranks
+ *
+ * Boxes begin in the middle of the part, so that what the ends wait for has come before their turn, and they are not what
+ * the launch ends with.  Blocks that send wait for nothing, and are launched before those that wait: so however few blocks a
+ * device has room for, what is waited for comes.  In a grid with few rows of boxes one block sends, before it waits.
+ *
+ * There are words for even and for odd launches.  Ranks that send to each other wait for each other, so neither is two
+ * launches ahead, and one that has come has read all words of the launch before.
+ */
+#include "stencil_gen.h"
+
+enum { SENDERS_MOST = 1024, WORD = 4, SLOT = 8 };
+
+struct joined joined_of(struct gen *g)
+{
+    struct joined j = { .g = g };
+    for (int i = 0; i < g->p->ninputs && g->p->joins; i++) {
+        const struct reach r = stencil_input_reach(g->p, i);
+        if (r.lo[0] < 0) {
+            j.input = i;
+            j.before = (int)-r.lo[0];
+            j.after = (int)r.hi[0];
+        }
+    }
+    return j;
+}
+
+static kb_val window_of(struct gen *g) { return gen_param(g, g->p->nparams - 3); }
+static kb_val neighbour(struct gen *g, int side) { return gen_param(g, g->p->nparams - 2 + side); }
+
+static int words(const struct joined *j) { return j->g->p->input[j->input].array.stride / WORD; }
+
+static kb_val u32(kb *k, kb_val x) { return kb_cast(k, x, TY_U32); }
+
+/* Elements of a row. */
+static kb_val pitch(struct joined *j)
+{
+    kb_val n = kb_imm(j->g->k, TY_I64, 1);
+    for (int d = 1; d < j->g->p->rank; d++)
+        n = kb_mul(j->g->k, n, gen_extent(j->g, &j->g->p->space[d].extent));
+    return n;
+}
+
+/* From the begin of a window to a word of this launch's exchange: `element` counts from the first row before the part. */
+static kb_val slot_at(struct joined *j, kb_val number, kb_val element)
+{
+    kb *k = j->g->k;
+    const kb_val odd = kb_cast(k, kb_and(k, number, 1), TY_I64),
+                 half = kb_mul(k, pitch(j), (int64_t)(j->before + j->after) * words(j) * SLOT);
+    return kb_add(k, kb_add(k, kb_mul(k, odd, half), kb_mul(k, element, (int64_t)words(j) * SLOT)), KB_HALO_SLOTS);
+}
+
+/* The first `after` rows to the rank before, where they come after its own; the last `before` ones to the rank after. */
+static void send(struct joined *j, int side, kb_val block, kb_val number)
+{
+    struct gen *g = j->g;
+    kb *k = g->k;
+    const struct prog_array *a = &g->p->input[j->input].array;
+    const int rows = side ? j->before : j->after;
+    LET(count, kb_mul(k, pitch(j), rows));
+    LET(from,
+        side ? kb_mul(k, pitch(j), kb_sub(k, gen_extent(g, &g->p->space[0].extent), rows)) : kb_imm(k, TY_I64, 0));
+    LET(to, kb_add(k, neighbour(g, side),
+                   slot_at(j, number, side ? kb_imm(k, TY_I64, 0) : kb_mul(k, pitch(j), j->before))));
+    const kb_val first = kb_add(k, kb_mul(k, kb_cast(k, block, TY_I64), kb_threads(k)), kb_cast(k, kb_tid(k), TY_I64)),
+                 step = kb_mul(k, kb_cast(k, j->senders, TY_I64), kb_threads(k));
+    kb_if(k, kb_ne(k, neighbour(g, side), 0)) {
+        kb_for(k, i, first, count, step) {
+            const kb_val x = gen_load_field(g, a, gen_input(g, j->input), kb_add(k, from, i), 0);
+            const kb_val bits = kb_bitcast(k, x, words(j) > 1 ? TY_U64 : TY_U32);
+            for (int w = 0; w < words(j); w++) {
+                const kb_val at = kb_add(k, to, kb_add(k, kb_mul(k, i, (int64_t)words(j) * SLOT), w * SLOT));
+                kb_halo_send(k, at, words(j) > 1 ? u32(k, kb_shr(k, bits, 32 * w)) : bits, number);
+            }
+        }
+    }
+}
+
+/* Boxes of the grid in a row of them. */
+static kb_val boxes_across(struct gen *g)
+{
+    kb *k = g->k;
+    kb_val n = kb_max(k, u32(k, gen_value(g, VAL_BOXES1)), 1);
+    if (g->p->rank > 2)
+        n = kb_mul(k, n, kb_max(k, u32(k, gen_value(g, VAL_BOXES2)), 1));
+    return n;
+}
+
+/* The row of boxes that a block has, from the one that the grid would give it; which boxes are ends, and who sends. */
+kb_val joined_turn(struct joined *j, kb_val box)
+{
+    struct gen *g = j->g;
+    kb *k = g->k;
+    /* Without signs, divisions by powers of two are shifts: all blocks do this. */
+    const kb_val extent = gen_extent(g, &g->p->space[0].extent), height = kb_cast(k, j->box[0], TY_U64);
+    const kb_val rows = kb_cast(k, extent, TY_U64),
+                 whole = kb_cast(k, kb_max(k, kb_sub(k, extent, j->after), 0), TY_U64);
+    LET(boxes, kb_max(k, u32(k, kb_div(k, kb_add(k, rows, kb_sub(k, height, 1)), height)), 1));
+    LET(across, boxes_across(g));
+    LET(low, kb_min(k, u32(k, kb_div(k, kb_add(k, kb_sub(k, height, 1), j->before), height)), boxes));
+    LET(high, kb_sub(k, boxes, u32(k, kb_div(k, whole, height))));
+    /* Rows of boxes before the first end: from the middle on. */
+    LET(middle, kb_shr(k, boxes, 1));
+    const kb_val none = kb_or(k, kb_lt(k, middle, low), kb_le(k, kb_sub(k, boxes, middle), high));
+    const kb_val inside =
+        kb_select(k, none, kb_imm(k, TY_U32, 1), kb_mul(k, kb_sub(k, kb_sub(k, boxes, middle), high), across));
+    const kb_val all = kb_mul(k, pitch(j), j->before + j->after),
+                 wanted = kb_div(k, kb_cast(k, kb_add(k, all, kb_threads(k) - 1), TY_U64), kb_threads(k));
+    j->senders = kb_name(kb_min(k, inside, u32(k, kb_min(k, wanted, SENDERS_MOST))), "senders");
+    j->parts = kb_add(k, j->senders, kb_mul(k, across, kb_min(k, kb_add(k, low, high), boxes)));
+    const kb_val later = kb_add(k, box, middle);
+    LET(turned, kb_select(k, kb_ge(k, later, boxes), kb_sub(k, later, boxes), later));
+    j->end[0] = kb_and(k, kb_lt(k, turned, low), kb_ne(k, neighbour(g, 0), 0));
+    j->end[1] = kb_and(k, kb_ge(k, kb_add(k, turned, high), boxes), kb_ne(k, neighbour(g, 1), 0));
+    j->at_end = kb_or(k, kb_lt(k, turned, low), kb_ge(k, kb_add(k, turned, high), boxes));
+    return turned;
+}
+
+/* In the row beyond the part that `row` is, and at element `rest` of it. */
+static kb_val slot_of(struct joined *j, int side, kb_val row, kb_val rest)
+{
+    struct gen *g = j->g;
+    kb *k = g->k;
+    const kb_val from_first = kb_add(k, side ? kb_sub(k, row, gen_extent(g, &g->p->space[0].extent)) : row, j->before);
+    const kb_val element = kb_add(k, kb_mul(k, from_first, pitch(j)), rest);
+    return kb_add(k, window_of(g), slot_at(j, kb_get(k, j->number), element));
+}
+
+/* Columns before and after those of a box that its points read along an axis; where rows skew, they begin earlier. */
+static struct skews margin(struct gen *g, int axis)
+{
+    const struct reach r = stencil_space_reach(g->p);
+    const int rank = g->p->rank;
+    struct skews m = { (int)-r.lo[axis], (int)r.hi[axis] };
+    if (axis == rank - 1 && stencil_skewed(g->c)) {
+        const struct skews skews = stencil_skews(g->c, rank);
+        m.lo += stencil_points(g->c, rank, axis) - 1 + stencil_lead(g->c, rank) - skews.lo;
+        m.hi += skews.hi;
+    }
+    return m;
+}
+
+/* The words of one side that the block's points read, by all its threads. */
+static void wait_at_end(struct joined *j, int side, const kb_val *box)
+{
+    struct gen *g = j->g;
+    kb *k = g->k;
+    const int rank = g->p->rank, rows = side ? j->after : j->before;
+    kb_val count = kb_imm(k, TY_I64, rows);
+    for (int d = 1; d < rank; d++)
+        count = kb_mul(k, count, kb_add(k, j->box[d], margin(g, d).lo + margin(g, d).hi));
+    kb_if(k, j->end[side]) {
+        kb_for(k, i, kb_cast(k, kb_tid(k), TY_I64), count, kb_threads(k)) {
+            kb_val left = i, index[SPACE_MAX], rest = kb_imm(k, TY_I64, 0), inside = kb_true(k);
+            for (int d = rank - 1; d > 0; d--) {
+                const kb_val extent = kb_add(k, j->box[d], margin(g, d).lo + margin(g, d).hi);
+                const kb_val at = kb_sub(k, kb_add(k, box[d], kb_rem(k, left, extent)), margin(g, d).lo);
+                left = kb_div(k, left, extent);
+                index[d] = boundary_index(k, g->p->input[j->input].boundary[d].mode, at,
+                                          gen_extent(g, &g->p->space[d].extent), &inside);
+            }
+            for (int d = 1; d < rank; d++)
+                rest = kb_add(k, kb_mul(k, rest, gen_extent(g, &g->p->space[d].extent)), index[d]);
+            const kb_val row = side ? kb_add(k, left, gen_extent(g, &g->p->space[0].extent)) : kb_sub(k, left, rows);
+            for (int w = 0; w < words(j); w++)
+                kb_halo_wait(k, window_of(g), kb_add(k, slot_of(j, side, row, rest), w * SLOT), kb_get(k, j->number));
+        }
+    }
+}
+
+void joined_begin(struct joined *j, const kb_val *box)
+{
+    struct gen *g = j->g;
+    kb *k = g->k;
+    LET(block, u32(k, kb_block(k)));
+    LET(sends, kb_lt(k, block, j->senders));
+    j->amount = kb_add(k, kb_cast(k, sends, TY_U32), kb_cast(k, j->at_end, TY_U32));
+    j->number = kb_var_new(k, kb_imm(k, TY_U32, 0), "number");
+    kb_section(k, "sends");
+    kb_if(k, kb_or(k, sends, j->at_end)) {
+        kb_set(k, j->number, kb_halo_number(k, window_of(g)));
+    }
+    kb_if(k, sends) {
+        kb_if(k, kb_ne(k, kb_get(k, j->number), 0)) {
+            for (int side = 0; side < 2; side++)
+                send(j, side, block, kb_get(k, j->number));
+        }
+    }
+    kb_section(k, "waits");
+    kb_if(k, j->at_end) {
+        kb_barrier(k); /* all its threads have sent */
+        kb_if(k, kb_ne(k, kb_get(k, j->number), 0)) {
+            for (int side = 0; side < 2; side++)
+                wait_at_end(j, side, box);
+        }
+        kb_barrier(k);
+    }
+}
+
+kb_val joined_take(struct joined *j, int side, kb_val row, kb_val rest, kb_ptr here, kb_val *beyond)
+{
+    struct gen *g = j->g;
+    kb *k = g->k;
+    const kb_val out = side ? kb_ge(k, row, gen_extent(g, &g->p->space[0].extent)) : kb_lt(k, row, 0);
+    *beyond = kb_and(k, out, kb_ne(k, neighbour(g, side), 0));
+    /* From one address of the row; so registers hold little for each element. */
+    const kb_val first = kb_select(k, *beyond, slot_of(j, side, row, kb_imm(k, TY_I64, 0)), kb_address(k, here));
+    const kb_val apart = kb_select(k, *beyond, kb_imm(k, TY_I64, SLOT), kb_imm(k, TY_I64, WORD));
+    const kb_val at = kb_add(k, first, kb_mul(k, rest, kb_mul(k, apart, words(j))));
+    kb_val bits = kb_halo_read(k, at);
+    if (words(j) > 1) {
+        const kb_val upper = kb_halo_read(k, kb_add(k, at, apart));
+        bits = kb_or(k, kb_cast(k, bits, TY_U64), kb_shl(k, kb_cast(k, upper, TY_U64), 32));
+    }
+    return kb_bitcast(k, bits, here.ty);
+}
+
+void joined_end(struct joined *j)
+{
+    kb *k = j->g->k;
+    kb_section(k, "done");
+    kb_if(k, kb_gt(k, j->amount, 0)) {
+        kb_barrier(k);
+        LET(number, kb_get(k, j->number));
+        kb_if(k, kb_and(k, kb_thread0(k), kb_ne(k, number, 0))) {
+            kb_halo_done(k, window_of(j->g), number, j->amount, j->parts);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* halo.c - words that kernels of neighbouring ranks write for each other, as nvptx_halo.c has it.
+ *
+ * The other ranks are threads of the operating system, so their memory is that of the process.  Who waits lets the other
+ * threads of its own rank go on, which may be those that other ranks wait for.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "launch/exchange.h"
+#include "simt_impl.h"
+
+_Static_assert(sizeof(struct halo_head) <= HALO_SLOTS, "words come after the head");
+
+enum { LATE = 50 };
+
+static struct halo_head *head_at(uint64_t window) { return (struct halo_head *)(uintptr_t)window; }
+
+static uint64_t nanoseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint32_t simt_halo_number(uint64_t window)
+{
+    const struct halo_head *h = head_at(window);
+    const uint32_t e = h->last + 1;
+    return h->fault ? 0 : e ? e : 2;
+}
+
+void simt_halo_send(uint64_t to, uint32_t word, uint32_t e)
+{
+    struct exec *const x = simt_current;
+    if (x->options.seed && exec_random(x, LATE) == 0) /* words of one rank come in any order, and late */
+        nanosleep(&(struct timespec){ .tv_nsec = 1000 * (1 + exec_random(x, LATE)) }, NULL);
+    exec_interleave(x);
+    __atomic_store_n((uint64_t *)(uintptr_t)to, (uint64_t)e << 32 | word, __ATOMIC_RELEASE);
+}
+
+void simt_halo_wait(uint64_t window, uint64_t from, uint32_t e)
+{
+    struct halo_head *const h = head_at(window);
+    const uint64_t begin = nanoseconds(), *const slot = (const uint64_t *)(uintptr_t)from;
+    uint64_t word = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    while (word >> 32 != e && !h->fault) {
+        if (nanoseconds() - begin >= h->limit) {
+            h->fault = 1;
+            __atomic_store_n((uint32_t *)(uintptr_t)h->host_fault, 1, __ATOMIC_RELAXED);
+        }
+        sched_yield();
+        simt_current->idle = 0; /* others may make it come, however long that takes */
+        exec_poll(simt_current, NULL, true);
+        word = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+    }
+}
+
+/* A word that has not been waited for is one that no point can want. */
+uint32_t simt_halo_read(uint64_t from)
+{
+    uint32_t word;
+    memcpy(&word, (const void *)(uintptr_t)from, sizeof word);
+    return word;
+}
+
+void simt_halo_done(uint64_t window, uint32_t e, uint32_t amount, uint32_t total)
+{
+    struct halo_head *const h = head_at(window);
+    h->ticket += amount;
+    if (h->ticket != total || h->fault)
+        return;
+    h->ticket = 0;
+    h->last = e;
+    for (int i = 0; i < 2; i++)
+        if (h->told[i])
+            __atomic_store_n((uint32_t *)(uintptr_t)h->told[i], e, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_joined.c - stencils whose kernels take rows of other ranks while they run.
+ *
+ * The devices are those of fake_cuda.c, and the kernels those of the host executor, with the threads of a rank in any order:
+ * so ranks meet at any place of their kernels.
+ */
+#include <criterion/criterion.h>
+
+#include "support/emit_fixture.h"
+#include "support/nccl_ranks.h"
+
+static struct world w;
+static struct harness h;
+static struct rank rank[RANKS_MAX];
+static _Atomic int exchanges;
+
+static void launched(const char *kernel, const unsigned grid[2], unsigned threads, void *const *params)
+{
+    (void)grid, (void)threads, (void)params;
+    exchanges += !strncmp(kernel, "ptxgen_exchange", 15);
+}
+
+static void begin(const char *spec, int ranks, const char *modes)
+{
+    setenv("PTXGEN_CACHE", "off", 1);
+    setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
+    cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
+    w = (struct world){
+        .whole = &h, .name = "whole", .spec = spec, .split = "n", .modes = modes, .ranks = ranks, .over = &over_nccl
+    };
+    nccl_apart = true;
+    (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched =
+        launched;
+    world_open(&w, rank);
+    fake_gpu->peers = 1;
+    for (int r = 0; r < ranks; r++)
+        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
+}
+
+static void end(void)
+{
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+    cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
+}
+
+/* Against the oracle, where no kernel is there for an exchange alone; or some are. */
+static void agrees(const char *spec, int ranks, const int64_t *size, bool joined, const char *modes)
+{
+    int64_t here[8];
+    begin(spec, ranks, modes);
+    memcpy(here, size, sizeof here);
+    harness_data_at(&h, here, 7, 0, 0);
+    cr_assert(harness_expect(&h), "%s", h.text);
+    const int64_t total = size[world_split(&w)];
+    for (int r = 0; r < ranks; r++) {
+        rank[r].first = total * r / ranks + (r % 2 ? 2 : 0);
+        rank[r].count = total * (r + 1) / ranks + ((r + 1) % 2 && r + 1 < ranks ? 2 : 0) - rank[r].first;
+    }
+    exchanges = 0;
+    world_all(&w, rank, rank_runs);
+    for (int r = 0; r < ranks; r++)
+        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
+    cr_expect_eq(exchanges == 0, joined, "%d exchanges by kernels of their own:\n%s", exchanges, spec);
+    if (joined) { /* the others' kernels are not here: test_peers.c */
+        cr_expect_null(world_collect(&w, rank), "%s", spec);
+        cr_expect(harness_compare(&h), "%d ranks, %lld elements, %s: %s\n%s", ranks, (long long)total,
+                  modes ? modes : "", h.text, spec);
+    }
+    end();
+}
+
+#define ONE(type, boundary, value)                                                                                     \
+    "kind: stencil\ninputs: {x: '" type "'}\nboundary: " boundary "\noutputs: {y: {type: '" type "', value: '" value   \
+    "'}}\n"
+#define STEPS(type, boundary, value) ONE(type, boundary, value) "iterate: {steps: 9, feedback: {x: y}}\n"
+
+static const char *const specs[] = {
+    STEPS("i32[n, m]", "clamp", "x[-1, 0] + 3 * x[1, 0] - x[0, 1] + x[0, -1]"),
+    STEPS("i32[n, m]", "wrap", "x[-1, -1] - x[1, 1]"),
+    ONE("f32[n, m]", "{constant: 2}", "0.25 * (x[-1, 0] + x[1, 0] + x[0, -1] + x[0, 1])"),
+    STEPS("i64[n, m]", "mirror", "x[-2, 1] + 5 * x[1, 0] - x[3, -1]"),
+    ONE("f64[n, m]", "reflect", "x[-2, 0] + x[1, -1] * x[1, 2]"),
+    ONE("i32[n, m]", "{x: {n: wrap, m: clamp}}", "x[-3, 0] - x[2, 1] + i32(index(n)) + i32(n)"),
+    STEPS("i32[n, m, 5]", "clamp", "x[-1, 0, 0] - x[1, 0, 1] + x[0, -1, 0] - x[0, 0, -1]"),
+    "kind: stencil\ninputs: {x: 'i32[n, m]', c: 'i32[n, m]', t: 'i32[m]'}\nboundary: clamp\n"
+    "iterate: {steps: 5, feedback: {x: y}}\n"
+    "outputs: {y: {type: 'i32[n, m]', value: 'x[-1, 0] + c * x[1, 0] - t'}, z: {type: 'i32[n, m]', value: 'x + c'}}\n",
+};
+
+/* Parts of a few rows of boxes and of many; rows of one vector, of several boxes, and of odd length. */
+static void check_all(int ranks, const char *modes)
+{
+    static const int64_t sizes[][8] = { { 40, 4 }, { 55, 131 }, { 124, 24 }, { 24, 300 } };
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            agrees(specs[i], ranks, sizes[k], true, modes);
+}
+
+Test(joined, two_ranks) { check_all(2, NULL); }
+Test(joined, three_ranks) { check_all(3, "seed:3"); }
+Test(joined, ranks_are_late_in_turn)
+{
+    nccl_late = true;
+    check_all(2, "seed:5,race,uninit,sms:1");
+}
+
+/* An exchange of its own where one side is read, elements are no words, or rows are not the outer dimension. */
+Test(joined, others_are_not)
+{
+    static const char *const others[] = {
+        ONE("i32[n, m]", "clamp", "x[-1, 0] + x[0, 1]"),
+        ONE("i8[n, m]", "clamp", "x[-1, 0] + x[1, 0]"),
+        ONE("i32[m, n]", "clamp", "x[0, -1] + x[0, 1]"),
+        ONE("i32[n]", "clamp", "x[-1] + x[1]"),
+        "kind: stencil\ninputs: {x: 'i32[n, m]', z: 'i32[n, m]'}\nboundary: clamp\n"
+        "outputs: {y: {type: 'i32[n, m]', value: 'x[-1, 0] + z[1, 0]'}}\n",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        agrees(others[i], 2, (int64_t[8]){ 40, 40 }, false, NULL);
+    nccl_ends = true;
+    agrees(specs[0], 2, (int64_t[8]){ 40, 4 }, false, NULL);
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+static ptxgen_status made(struct rank *r,
+                          ptxgen_status (*f)(ptxgen_session *, ptxgen_dist *, const ptxgen_arguments *, ptxgen_stream))
+{
+    static int32_t x[2][40], y[2][40];
+    const void *in[] = { x[r->end.rank] };
+    void *out[] = { y[r->end.rank] };
+    return f(r->s, r->dist, &(ptxgen_arguments){ (int64_t[]){ 10, 4 }, in, out, NULL }, r->stream);
+}
+
+/* The first one twice, the second one once, and later. */
+static void *launches_apart(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_prepare);
+    if (r->end.rank)
+        nanosleep(&(struct timespec){ .tv_nsec = 600000000 }, NULL);
+    for (int i = r->end.rank; i < 2 && r->status == PTXGEN_OK; i++)
+        r->status = made(r, ptxgen_dist_launch_on);
+    return NULL;
+}
+
+/* Nothing of its second launch passes for what the other one waits for, and that one does not wait without end. */
+Test(joined, a_rank_that_comes_too_late)
+{
+    nccl_seconds = 0.3;
+    begin(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 2, NULL);
+    world_all(&w, rank, launches_apart);
+    cr_expect_eq(ptxgen_dist_check(rank[0].s, rank[0].dist), PTXGEN_RANKS);
+    cr_expect_eq(rank[0].status, PTXGEN_OK);
+    const struct dist_room *m = rank[0].dist->rooms;
+    const struct halo_head *head = (const struct halo_head *)(uintptr_t)m->halo[0];
+    cr_expect(m->joined);
+    cr_expect_eq(head->last, 0, "an exchange that failed is over");
+    cr_expect_eq(head->fault, 1);
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+}
+
+/* ---- code for GPUs ----------------------------------------------------------------------------------------------- */
+
+/* NULL: memory is exhausted. */
+static char *ptx_of(const char *spec, const char *arch)
+{
+    ptxgen_session *s = NULL;
+    ptxgen_problem *whole = NULL;
+    const ptxgen_problem *stage = NULL;
+    ptxgen_plan *plan = NULL;
+    ptxgen_program *program = NULL;
+    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
+    const struct dist_split *split = NULL;
+    o.arch = arch;
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    cr_assert_eq(ptxgen_problem_from_string(s, spec, strlen(spec), "spec", &whole), PTXGEN_OK);
+    WITH_MEMORY_OR(s, NULL, split = dist_derive(s, whole->problem, "n", 0));
+    cr_assert(split && split->stage[STAGE_JOINED].problem);
+    WITH_MEMORY_OR(s, NULL, stage = api_problem_handle(s, split->stage[STAGE_JOINED].problem));
+    cr_assert_eq(ptxgen_plan_create(s, stage, &o, &plan), PTXGEN_OK);
+    cr_assert_eq(ptxgen_compile(s, plan, NULL, &program), PTXGEN_OK);
+    char *text = ptxgen_program_ptx(program);
+    ptxgen_program_destroy(program);
+    ptxgen_session_destroy(s);
+    return text;
+}
+
+Test(joined, ptxas_takes_it)
+{
+    static const char *const arch[] = { "sm_75", "sm_80", "sm_90", "sm_100", "sm_120" };
+    for (size_t i = 0; i < sizeof arch / sizeof *arch; i++)
+        for (size_t k = 0; k < sizeof specs / sizeof *specs; k += 3) {
+            char *ptx = ptx_of(specs[k], arch[i]);
+            cr_expect_str_empty(assemble(ptx, arch[i]), "%s: %s", arch[i], assemble(ptx, arch[i]));
+            cr_expect(occurrences(ptx, "st.relaxed.sys.global.u64") > 0);
+            cr_expect(occurrences(ptx, "ld.relaxed.sys.global.u64") > 0);
+            ptxgen_free(ptx);
+        }
+}
