@@ -22,10 +22,8 @@ bool staging_run(void *user, int stage, const struct run_args *given)
     const ptxgen_arguments args = { given->size, given->input, given->output, (const ptxgen_value *)given->param };
     struct ptxgen_loaded *l = m->l ? m->l->stages->stage[stage] : NULL;
 
-    if (m->ranks) {
-        m->status = m->ranks->run(m->ranks->user, stage, given, m->stream, m->prepares);
-        return m->status == PTXGEN_OK;
-    }
+    if (m->ranks)
+        return loop_run_rank(m, stage, given);
     if (m->prepares) {
         m->status = ptxgen_prepare(m->s, l, &args, m->stream);
         return m->status == PTXGEN_OK;

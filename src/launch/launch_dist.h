@@ -39,7 +39,7 @@ struct loop_rank {
     ptxgen_status (*gather)(void *user, void *own, void *all, size_t bytes, ptxgen_stream stream);
 };
 struct rank_loop;
-enum { RANK_LOOP_TELLS = 16 }; /* bytes that ranks gather */
+enum { RANK_LOOP_TELLS = 32 }; /* bytes that ranks gather */
 /* Of memory, aligned to 256, for the loop and the arrays between its stages; 0: it cannot be in a graph. */
 int64_t rank_loop_bytes(const ptxgen_gpu *gpu, const struct prog_stages *p, const struct run_args *args, int ranks);
 /* Also makes the graph of these arguments, to see whether the driver can.  False: it cannot, and *out only has to be closed. */

@@ -69,7 +69,9 @@ struct staging {
     struct ptxgen_loaded *l;       /* NULL: of several ranks */
     const struct loop_code *code;  /* of a loop that ends on a condition */
     const struct loop_rank *ranks; /* launches this rank's stages; NULL: there is one GPU */
-    cu_function agree;             /* of several ranks */
+    const struct loop_place *place;
+    cu_function agree;
+    int told; /* conditions since the ranks told each other */
     const struct run_args *args;
     const struct stages_layout *layout;
     char *memory;            /* of layout and loop */
@@ -92,12 +94,13 @@ bool loop_first_steps(struct staging *m, const struct loop_place *place);
 bool loop_load(const struct ptxgen_gpu *gpu, struct loop_code *c, struct fault *f);
 extern const char *const loop_code, *const loop_agree_code;
 /* What the device counts: as the kernels of loop.c say. */
-enum { LOOP_HOLDS = 1, LOOP_STEPS = 2, LOOP_FAILED = 4, LOOP_STATE_BYTES = 16 };
+enum { LOOP_STATE_BYTES = 16 };
 void *loop_flag(const struct staging *m, const struct loop_place *place);
 /* A launch of one thread. */
 bool loop_single(const struct staging *m, cu_function f, void **params);
-/* The ranks take the state of rank 0, and `again` is what follows from it (loop_ranks.c). */
-bool loop_agree(struct staging *m, const struct loop_place *place, cu_condition again);
+/* Of several ranks (loop_ranks.c): a stage; and a decision, as rank 0 says, about the conditions since the last one. */
+bool loop_run_rank(struct staging *m, int stage, const struct run_args *given);
+bool loop_agree(struct staging *m, const struct loop_place *place, bool is_first, cu_condition again);
 
 /* Graphs that a stream of the caller's keeps, by the arguments of launches (kept_graphs.c). */
 struct kept_graph {

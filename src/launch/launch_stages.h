@@ -52,7 +52,7 @@ struct loop_place {
     struct stages_layout layout;      /* with these twins */
     int64_t output[STAGE_ARRAYS_MAX]; /* of the whole: where their second memory lies; -1: it is a twin's */
     int64_t state;                    /* of the words that count */
-    int64_t states;                   /* of those of all ranks */
+    int64_t told;                     /* of what this rank tells the others, and then all ranks */
     int64_t bytes;
     int64_t decisions; /* at most */
     int rest;          /* steps after the last decision */

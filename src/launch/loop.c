@@ -35,9 +35,9 @@
 
 enum { DRIVER_WITH_CONDITIONS = 12040, ALIGNMENT = 256, LAUNCHES_MAX = 1000 };
 
-/* state[0]: decisions that count; state[1]: 0, or why the loop has ended: LOOP_HOLDS, LOOP_STEPS, LOOP_FAILED.
- * ptxgen_decide: first: state = {0, 0}; if it has not ended, ++state[0], and it ends with the flag or after `most`
- * decisions.  sets: again = not ended.  ptxgen_odd: odd = the last that counts is number 1, 3, ...
+/* state[0]: decisions that count; state[1]: the loop has ended.
+ * ptxgen_decide: first: state = {1, flag}; else, if it has not ended, ++state[0], and it ends with the flag or after
+ * `most` decisions.  sets: again = not ended.  ptxgen_odd: odd = the last that counts is number 1, 3, ...
  * ptxgen_whether: condition = (the flag is set) == value.
  * The driver itself knows cudaGraphSetConditional. */
 const char *const loop_code =
@@ -54,9 +54,8 @@ const char *const loop_code =
     "    selp.b64 %count, 0, %count, %first;\n    selp.b64 %end, 0, %end, %first;\n"
     "    setp.ne.u64 %ended, %end, 0;\n    @%ended bra SET;\n"
     "    add.u64 %count, %count, 1;\n    ld.param.u64 %most, [most];\n"
-    "    setp.ge.s64 %ended, %count, %most;\n    selp.b64 %end, 2, 0, %ended;\n"
-    "    setp.ne.u16 %ended, %flag, 0;\n    selp.b64 %end, 1, %end, %ended;\n"
-    "    setp.ne.u64 %ended, %end, 0;\n    st.global.v2.u64 [%at], {%count, %end};\n"
+    "    setp.ge.s64 %ended, %count, %most;\n    setp.ne.or.u16 %ended, %flag, 0, %ended;\n"
+    "    selp.b64 %end, 1, 0, %ended;\n    st.global.v2.u64 [%at], {%count, %end};\n"
     "SET:\n"
     "    ld.param.u32 %word, [sets];\n    setp.eq.u32 %sets, %word, 0;\n    @%sets bra DONE;\n"
     "    selp.b32 %goes, 0, 1, %ended;\n    ld.param.u64 %condition, [again];\n"
@@ -109,6 +108,7 @@ static int64_t output_bytes(const struct prog_stages *p, int output, const int64
 bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, int ranks, struct loop_place *out)
 {
     const bool each = p->check_every == 1;
+    struct stages_layout walked = { 0 }; /* the host walks there, too, and leaves the words alone that are told */
     const char *why;
     const int64_t steps = stages_steps(p, args->param, &why);
 
@@ -122,9 +122,11 @@ bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, int 
     out->rest = (int)(steps % p->check_every);
     if (!stages_place(&out->p, args->size, &out->layout))
         return false;
-    out->bytes = out->layout.bytes;
+    if (ranks && !stages_place(p, args->size, &walked))
+        return false;
+    out->bytes = walked.bytes > out->layout.bytes ? walked.bytes : out->layout.bytes;
     out->state = take(&out->bytes, LOOP_STATE_BYTES);
-    out->states = take(&out->bytes, ranks * LOOP_STATE_BYTES);
+    out->told = take(&out->bytes, (ranks + (ranks > 0)) * (int64_t)RANK_LOOP_TELLS);
     memset(out->output, -1, sizeof out->output);
     for (int i = 0; i < p->narrays; i++) {
         const struct stage_array *a = &p->array[i];
@@ -171,13 +173,13 @@ static bool decide(struct staging *m, const struct loop_place *place, bool is_fi
     void *flag = loop_flag(m, place), *state = m->memory + place->state;
     const struct touched memory[] = { { flag, 1, false }, { state, LOOP_STATE_BYTES, true } };
     int64_t most = place->decisions;
-    unsigned sets = is_waited_for && !m->ranks, first = is_first;
+    unsigned sets = is_waited_for, first = is_first;
 
-    const bool decided = (!m->branches || branches_before(m->branches, BRANCH_DECIDE, memory, 2, m->f)) &&
-                         loop_single(m, m->code->decide, (void *[]){ &flag, &state, &most, &again, &sets, &first }) &&
-                         (!m->branches || branches_after(m->branches, BRANCH_DECIDE, m->f));
-
-    return decided && (!m->ranks || !is_waited_for || loop_agree(m, place, again));
+    if (m->ranks)
+        return ++m->told > 0 && (!is_waited_for || loop_agree(m, place, is_first, again));
+    return branches_before(m->branches, BRANCH_DECIDE, memory, 2, m->f) &&
+           loop_single(m, m->code->decide, (void *[]){ &flag, &state, &most, &again, &sets, &first }) &&
+           branches_after(m->branches, BRANCH_DECIDE, m->f);
 }
 
 /* Twins into the outputs, where an odd step was the last. */
@@ -205,6 +207,7 @@ static bool add_batch(struct staging *m, const struct loop_place *place, struct 
     if (!graph_open(g, m->f))
         return false;
     m->branches = m->ranks ? NULL : branches_new(g->cu, g->stream, m->f);
+    m->told = 0;
     ok = m->branches || m->ranks;
     for (int i = b->first; i < b->first + b->count && ok; i++) {
         const bool decides = b->decides && (i + 1) % every == 0, last = i == b->first + b->count - 1;

@@ -133,18 +133,23 @@ static int wait_for(const void *stream, const struct capture *from)
 /* As the kernel of src/launch/loop_ranks.c. */
 static void agrees(const struct fake_call *c)
 {
-    const int64_t *all = (const int64_t *)(uintptr_t)c->param[0];
-    int64_t *state = (int64_t *)(uintptr_t)c->param[2], end = all[1];
+    enum { HOLDS = 1, STEPS = 2, FAILED = 4, TELLS = 32 };
+    const char *all = (const char *)(uintptr_t)c->param[0];
+    int64_t *state = (int64_t *)(uintptr_t)c->param[2];
     bool failed = *(volatile uint32_t *)(uintptr_t)c->param[4] != 0;
 
     for (uint64_t r = 0; r < c->param[1]; r++)
-        failed |= (all[2 * r + 1] & LOOP_FAILED) != 0;
-    if (failed)
+        failed |= *(const int64_t *)(const void *)(all + r * TELLS + 8) != 0;
+    if (c->param[9])
+        state[0] = state[1] = 0;
+    for (uint64_t i = 0; i < c->param[8] && !state[1]; i++)
+        state[1] = ++state[0] >= (int64_t)c->param[7] ? STEPS : 0, state[1] = all[16 * i] ? HOLDS : state[1];
+    if (failed) {
         *(volatile uint32_t *)(uintptr_t)c->param[5] = 1;
-    state[0] = all[0];
-    state[1] = end = failed ? LOOP_FAILED : end;
-    *(char *)(uintptr_t)c->param[3] = (end & (LOOP_HOLDS | LOOP_FAILED)) != 0;
-    condition[c->param[6]] = !end;
+        state[1] = FAILED;
+    }
+    *(char *)(uintptr_t)c->param[3] = (state[1] & (HOLDS | FAILED)) != 0;
+    condition[c->param[6]] = !state[1];
 }
 
 /* As the kernels of src/launch/loop.c, which read the flag where it matters: a log tells of that. */
@@ -160,7 +165,7 @@ static bool decides(const struct fake_call *c)
         if (!state[1]) {
             unread = ++state[0] >= (int64_t)c->param[2];
             held = !unread && fake_holds(c->param[0]);
-            state[1] = held || (unread && *(char *)(uintptr_t)c->param[0]) ? LOOP_HOLDS : unread ? LOOP_STEPS : 0;
+            state[1] = unread || held;
         }
         if (c->param[4])
             condition[c->param[3]] = !state[1];

@@ -8,8 +8,6 @@
 #include "fake_cuda.h"
 #include "launch/cuda_abi.h"
 
-enum { LOOP_HOLDS = 1, LOOP_STEPS = 2, LOOP_FAILED = 4 }; /* as in launch_graph.h */
-
 extern struct fake_cuda fake;
 /* Would this call of the thread spoil a capture of another thread? */
 bool fake_spoils_capture(void);
