@@ -38,6 +38,15 @@ static struct rank rank[RANKS_MAX];
     "false}\n" COUNT                                                                                                   \
     LOOP(every)
 
+/* Counts up to `last`; the array grows by what all ranks have. */
+#define COUNTED(every)                                                                                                 \
+    "inputs: {x: 'i32[n]', taken: 'i32[k]'}\nparams: {steps: {type: i32, value: 40}, last: {type: i32, value: 5}}\n"   \
+    "stages:\n  all: {kind: reduce, map: x, operator: add, outputs: {s: i32}}\n"                                       \
+    "  one: {kind: map, inputs: [x, s], outputs: {y: {type: 'i32[n]', value: x + s}}}\n"                               \
+    "  count: {kind: map, inputs: [taken], outputs: {next: {type: 'i32[k]', value: taken + 1}}}\n"                     \
+    "  most: {kind: reduce, map: next, operator: max, outputs: {top: i32}}\noutputs: [y, s, next]\n"                   \
+    "iterate: {steps: steps, feedback: {x: y, taken: next}, until: top >= last, check_every: " every "}\n"
+
 /* ---- one world --------------------------------------------------------------------------------------------------- */
 
 static bool turned; /* the flags of all ranks but the first */
@@ -72,11 +81,17 @@ static void end(void)
     cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
 }
 
+static int64_t last; /* of COUNTED: its last step */
+
 /* Data, parts of which some are empty, and what one process gives. */
 static void data(int64_t n, int64_t steps, uint64_t seed)
 {
     harness_data_at(&h, (const int64_t[8]){ n, 5, 2 }, seed, 0, 0);
     h.param[0].i = steps;
+    if (!strncmp(w.spec, COUNTED(""), 20)) {
+        memset(h.input[1], 0, 5 * sizeof(int32_t)); /* k = 5 */
+        h.param[1].i = last;
+    }
     const ptxgen_arguments args = { h.size, (const void *const *)h.input, h.expected, h.param };
     cr_assert_eq(ptxgen_host_run(h.s, h.host, &args, NULL), PTXGEN_OK);
     world_parts(&w, rank, n, seed);
@@ -204,6 +219,24 @@ Test(dist_loops, after_two_steps) { on_ranks(HEAT("0.05", "2"), 2); }
 Test(dist_loops, after_three_steps) { on_ranks(HEAT("0.05", "3"), 3); }
 Test(dist_loops, ends_of_the_part_are_beside_it) { on_ranks(APART("0.05", "1"), 1); }
 Test(dist_loops, ends_of_the_part_are_beside_it_and_read_seldom) { on_ranks(APART("0.05", "3"), 3); }
+
+/* Whether that step is the first or the second between two decisions, or there is none. */
+static void ends_anywhere(const char *spec, int every)
+{
+    begin(spec, 2 + every % 2);
+    for (last = 1; last < 8; last++) {
+        const int64_t steps = (last + every - 1) / every * every;
+        runs(20 + last, 7, every, 1 + (uint64_t)last);
+        cr_expect_eq(((int32_t *)h.output[2])[0], steps < 7 ? steps : 7);
+    }
+    end();
+}
+Test(dist_loops, ends_after_any_step)
+{
+    ends_anywhere(COUNTED("1"), 1);
+    ends_anywhere(COUNTED("2"), 2);
+    ends_anywhere(COUNTED("3"), 3);
+}
 
 /* ---- what goes wrong --------------------------------------------------------------------------------------------- */
 
