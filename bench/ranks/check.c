@@ -37,6 +37,19 @@ static const char change[] =
     "reductions: {change: {map: '(v - u) * (v - u)', operator: add}}\n"
     "outputs: {v: {type: 'f64[n]', value: '0.5 * (u[-2] + u[1])'}, norm: {type: f64, value: change}}\n";
 
+/* What is greatest spreads until nothing changes; ends beside the part, or results that ranks combine. */
+#define SPREADS "value: 'max(max(u[-1, 0], u[1, 0]), max(u, max(u[0, -1], u[0, 1])))'"
+#define FLOOD(loop)                                                                                                    \
+    "inputs: {u: 'i32[n, m]'}\nparams: {steps: {type: i32, value: 1}}\nstages:\n"                                      \
+    "  grow: {kind: stencil, boundary: clamp, reductions: {r: {map: next - u, operator: add}},\n"                      \
+    "         outputs: {next: {type: 'i32[n, m]', " SPREADS "}, grown: {type: i32, value: r}}}\n"                      \
+    "outputs: [next, grown]\niterate: {steps: steps, feedback: {u: next}, until: grown == 0" loop "}\n"
+#define FLOOD_APART(loop)                                                                                              \
+    "inputs: {u: 'i32[n, m]'}\nparams: {steps: {type: i32, value: 1}}\nfuse: false\nstages:\n"                         \
+    "  grow: {kind: stencil, boundary: clamp, outputs: {next: {type: 'i32[n, m]', " SPREADS "}}}\n"                    \
+    "  count: {kind: reduce, inputs: [u, next], map: next - u, operator: add, outputs: {grown: i32}}\n"                \
+    "outputs: [next, grown]\niterate: {steps: steps, feedback: {u: next}, until: grown == 0" loop "}\n"
+
 static const struct subject subjects[] = {
     { "sum", sum, "n", { 1000003 }, 0, 0 },
     { "sum, determinism: run", pieces, "n", { 100003 }, 0, 0 },
@@ -68,6 +81,12 @@ static const struct subject subjects[] = {
     { "mss, blocks", "mss", "n", { 200001 }, 0, 4096 },
     { "columns, blocks", columns, "n", { 5001, 33 }, 0, 64 },
     { "sum, determinism: run, blocks", pieces, "n", { 100003 }, 0, 1024 },
+    { "until", FLOOD(""), "n", { 5001, 3 }, 500, 0 },
+    { "until, after 7 steps", FLOOD(""), "n", { 5001, 3 }, 7, 0 },
+    { "until, ends beside the part", FLOOD_APART(""), "n", { 5001, 3 }, 500, 0 },
+    { "until, every third step", FLOOD(", check_every: 3"), "n", { 5001, 3 }, 500, 0 },
+    { "until, every fourth step, 7 steps", FLOOD_APART(", check_every: 4"), "n", { 5001, 3 }, 7, 0 },
+    { "until, the host decides", FLOOD(" or step < 0"), "n", { 5001, 3 }, 500, 0 },
 };
 
 /* A subject on the host, and what ranks share of it. */
@@ -274,9 +293,19 @@ static bool launch(struct rank *r, struct arrays *m, bool prepares)
                      : ptxgen_dist_launch_on(r->s, dist, &args, r->stream)) == PTXGEN_OK;
 }
 
+/* Loops that end on a condition are graphs in the memory of the other devices alone; and where nothing reads `step`. */
+static bool has_graphs(const struct rank *r)
+{
+    const struct job *j = r->job;
+    const bool until = strstr(j->of->spec, "until: ") != NULL;
+    return !until || (!strcmp(ptxgen_dist_transport(j->dist[r->number]), "peers") && !strstr(j->of->spec, "step < 0"));
+}
+
 static bool replay(struct rank *r, struct arrays *m)
 {
     ptxgen_graph graph = NULL;
+    if (!has_graphs(r))
+        return true;
     bool ok = ptxgen_capture_begin(r->s, r->gpu, r->stream) == PTXGEN_OK;
     ok = launch(r, m, false) && ok;
     ok = ptxgen_capture_end(r->s, r->gpu, r->stream, &graph) == PTXGEN_OK && ok;

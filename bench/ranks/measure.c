@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.c - what distributed launches cost: sums, scans and stencils, against each device alone and against NCCL's own
+/* measure.c - what distributed launches cost: sums, scans, stencils and loops, against each device alone and against NCCL's own
  * reduction of what each device has.
  *
  * Microseconds per launch: medians of samples; of each sample, the slowest rank counts.  Launches of one sample read
@@ -22,7 +22,7 @@ static bool launch(struct rank *r, const struct trial *t, struct state *m, int s
 {
     ptxgen_value steps = { .i = t->steps };
     const void *in[] = { m->in + (size_t)slice * m->stride };
-    void *out[] = { m->out };
+    void *out[] = { m->out, m->out + (t->maps ? m->stride : 0) };
     const ptxgen_arguments args = { t->size, in, out, &steps };
     if (t->way == HAND)
         return hand_launch(r, t, m, m->in + (size_t)slice * m->stride, m->out, prepares);
@@ -64,7 +64,7 @@ static bool open_trial(struct rank *r, const struct trial *t, struct state *m)
                     (t->way == DIST ? ptxgen_dist_load(r->s, r->comm, p, &o, &m->dist) == PTXGEN_OK
                                     : ptxgen_jit(r->s, r->gpu, p, NULL, &m->loaded) == PTXGEN_OK) &&
                     ptxgen_gpu_alloc(r->s, r->gpu, m->stride * slices, &in) == PTXGEN_OK &&
-                    ptxgen_gpu_alloc(r->s, r->gpu, t->maps ? bytes : 256, &out) == PTXGEN_OK &&
+                    ptxgen_gpu_alloc(r->s, r->gpu, (t->maps ? m->stride : 0) + 256, &out) == PTXGEN_OK &&
                     ptxgen_gpu_fill(r->s, r->gpu, in, 0, m->stride * slices, r->stream) == PTXGEN_OK;
     m->in = in;
     m->out = out;
@@ -185,8 +185,8 @@ static void sums(struct world *w)
     puts("\nf32 sum, us: elements per device, mode, alone, of all ranks, alone + ncclAllReduce; added by both");
     for (int e = 16; e <= 28; e += 4)
         for (int graph = 1; graph >= 0; graph--) {
-            double us[WAYS];
-            for (int way = 0; way < WAYS; way++)
+            double us[HAND];
+            for (int way = 0; way < HAND; way++)
                 us[way] = measure_one(w,
                                       &(struct trial){ .label = "sum_f32",
                                                        .spec = sum,
@@ -221,6 +221,52 @@ static void scans(struct world *w)
         }
 }
 
+/* Heat on a plate that never ends early.  Where the condition reads `step`, the host decides. */
+#define HEAT(loop)                                                                                                     \
+    "inputs: {u: 'f32[n, m]'}\nparams: {steps: {type: i32, value: 1}}\nstages:\n  sweep:\n    kind: stencil\n"         \
+    "    boundary: clamp\n    reductions: {r: {map: abs(next - u), operator: max}}\n    outputs:\n"                    \
+    "      next: {type: 'f32[n, m]', value: 'u + 0.2 * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u)'}\n"          \
+    "      moved: {type: f32, value: r}\noutputs: [next, moved]\n"                                                     \
+    "iterate: {steps: steps, feedback: {u: next}" loop "}\n"
+
+static void loops(struct world *w)
+{
+    static const struct {
+        const char *name, *spec;
+        enum way way;
+        bool graph;
+    } row[] = {
+        { "one device, until", HEAT(", until: moved < 0"), ALONE, false },
+        { "fixed steps, graph", HEAT(""), DIST, true },
+        { "until", HEAT(", until: moved < 0"), DIST, false },
+        { "until, graph", HEAT(", until: moved < 0"), DIST, true },
+        { "until, check_every 8", HEAT(", until: moved < 0, check_every: 8"), DIST, false },
+        { "until, host", HEAT(", until: moved < 0 or step < 0"), DIST, false },
+        { "until, host, check_every 8", HEAT(", until: moved < 0 or step < 0, check_every: 8"), DIST, false },
+    };
+    enum { STEPS = 64, ROWS = sizeof row / sizeof *row };
+    puts("\nheat, m^2 f32 per device, us per step: m, then");
+    for (int i = 0; i < ROWS; i++)
+        printf("  %s", row[i].name);
+    puts("");
+    for (int64_t m = 1024; m <= 4096; m *= 2) {
+        printf("%-5lld", (long long)m);
+        for (int i = 0; i < ROWS; i++) {
+            struct trial t = { .label = row[i].name,
+                               .spec = row[i].spec,
+                               .size = { m, m },
+                               .elements = m * m,
+                               .maps = true,
+                               .steps = STEPS,
+                               .way = row[i].way };
+            const bool refused = row[i].graph && strstr(row[i].spec, "until") && strcmp(w->transport, "peers") != 0;
+            printf(" %9.2f", refused ? 0 : measure_one(w, &t, row[i].graph) / STEPS);
+            fflush(stdout);
+        }
+        puts("");
+    }
+}
+
 void measure_all(struct world *w, const char *only)
 {
     printf("\n%d x %s\n", w->ranks, ptxgen_gpu_describe(w->rank[0].gpu)->name);
@@ -230,5 +276,7 @@ void measure_all(struct world *w, const char *only)
         scans(w);
     if (!only || !strcmp(only, "stencils"))
         measure_stencils(w);
+    if (!only || !strcmp(only, "loops"))
+        loops(w);
     printf("\nbytes travelled over: %s\n", w->transport);
 }

@@ -5,7 +5,7 @@
  *
  * --over nccl: all bytes travel through NCCL, also between devices that can write into each other's memory.
  * --ends apart: rows of a stencil beside other ranks are always computed by kernels of their own.
- * --only sums, scans or stencils: what is measured.
+ * --only sums, scans, stencils or loops: what is measured.
  *
  * Exit status 0: all is well; 1: something is wrong; 3: there are not two devices, or no NCCL.  With RANKS_ON_ONE_DEVICE
  * set, one device may stand for all, as that of tests/support/fake_cuda.c does.

@@ -85,7 +85,7 @@ void hand_close(struct rank *r, struct state *m);
 bool hand_launch(struct rank *r, const struct trial *t, struct state *m, char *in, char *out, bool prepares);
 
 void check_all(struct world *w);
-/* only: "sums", "scans" or "stencils"; NULL: all */
+/* only: "sums", "scans", "stencils" or "loops"; NULL: all */
 void measure_all(struct world *w, const char *only);
 /* Microseconds of the slowest rank; 0: failed. */
 double measure_one(struct world *w, struct trial *t, bool graph);

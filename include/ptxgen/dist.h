@@ -174,9 +174,12 @@ PTXGEN_API ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dis
  * that does not launch leaves the others' streams waiting, as with NCCL: ncclCommAbort() ends that.  In host memory: as
  * ptxgen_dist_launch(), without a stream.
  *
- * A program whose loop has `until` is launched step by step: after each of them (with `check_every: K`, after every K) the
- * call waits for the stream, and the ranks tell each other whether the condition holds, and whether one has failed
- * (PTXGEN_RANKS).  PTXGEN_USAGE: a stream capture.
+ * A program whose loop has `until`: where bytes travel as "peers" and all ranks have found in ptxgen_dist_prepare() that
+ * their drivers can (CUDA 12.4), the GPUs decide, each launch is a graph, and all of the above holds.  A rank whose launch
+ * fails tells the others at the first decision, and a wait for another rank that takes too long ends the loop; on the ranks
+ * that learn it so, ptxgen_dist_check() gives PTXGEN_RANKS.  Elsewhere, and where an expression reads `step`, the host
+ * decides: after each step (with `check_every: K`, after every K) the call waits for the stream, and the ranks tell each
+ * other whether the condition holds, and whether one has failed (PTXGEN_RANKS).  PTXGEN_USAGE: a stream capture then.
  */
 PTXGEN_API ptxgen_status ptxgen_dist_launch_on(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
                                                ptxgen_stream PTXGEN_OPTIONAL stream);

@@ -241,7 +241,7 @@ static ptxgen_status launch(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_a
 {
     struct fit_arguments a;
     ptxgen_status status = alive(s, dist->comm);
-    const bool waits = dist->comm->gpu && dist->program && (dist->program->until >= 0 || visitor);
+    const bool waits = dist->comm->gpu && ((dist->program && visitor) || !dist_enqueues(dist, args->size, stream));
     if (status == PTXGEN_OK && waits)
         status = outside_capture(
             s, dist, stream,
@@ -300,7 +300,9 @@ ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist)
     if (!comm->broken && comm->transport->fault && comm->transport->fault(comm->self))
         WITH_MEMORY(s, dist_broken(s, comm, "NCCL reports an error"));
     if (!comm->broken && dist_late(dist))
-        WITH_MEMORY(s, dist_broken(s, comm, "a GPU waited too long for what another rank sends"));
+        WITH_MEMORY(
+            s, dist_broken(s, comm,
+                           "a GPU waited too long for what another rank sends, or a rank could not launch its loop"));
     return alive(s, comm);
 }
 

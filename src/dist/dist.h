@@ -97,6 +97,8 @@ ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const
 /* On a GPU: agree on the parts, and make all that launches with these sizes on this stream need. */
 ptxgen_status dist_prepare(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
                            ptxgen_stream stream, ptxgen_status own_status);
+/* On a GPU: do launches only enqueue?  Otherwise the host reads the condition of a loop.  size NULL: unknown. */
+bool dist_enqueues(const struct ptxgen_dist *d, const int64_t *size, ptxgen_stream stream);
 /* By which way the launches that were prepared last exchange bytes, in a word for users. */
 const char *dist_transport_name(const struct ptxgen_dist *d);
 /* Has this rank's GPU waited too long for another one? */

@@ -11,7 +11,10 @@
 #include "launch/launch_dist.h"
 #include "nccl.h"
 
-static ptxgen_stream stream_of(const struct launch *l) { return l->beside ? l->room->beside : l->room->stream; }
+static ptxgen_stream stream_of(const struct launch *l)
+{
+    return l->beside ? l->room->beside[l->inside].stream : l->stream;
+}
 
 static struct nccl *nccl_of(const struct launch *l) { return l->d->comm->self; }
 
@@ -50,7 +53,7 @@ static ptxgen_status wait(struct launch *l)
     bool pushed;
     if (!launch_enter(l->s, l->d->comm->gpu, &pushed))
         return PTXGEN_NO_DEVICE;
-    const bool done = nccl_wait(nccl_of(l), l->room->stream) && !exchange_failed(l->room->peers->exchange);
+    const bool done = nccl_wait(nccl_of(l), l->stream) && !exchange_failed(l->room->peers->exchange);
     launch_leave(l->d->comm->gpu, pushed);
     return done ? PTXGEN_OK : dist_broken(l->s, l->d->comm, "an exchange with the other ranks failed");
 }
@@ -98,8 +101,12 @@ static bool direct(const struct launch *l) { return !l->prepares && l->room->pee
 
 static ptxgen_status gather(struct launch *l)
 {
-    struct exchange_message *message = l->room->block ? gather_messages(l->room) : NULL;
+    const struct dist_room *m = l->room;
+    struct exchange_message *message =
+        m->block && !l->silent ? gather_messages(l->d->comm, m->own, m->all, m->block) : NULL;
     ptxgen_status status = PTXGEN_OK;
+    if (l->silent)
+        return status;
     if (l->room->block && direct(l)) /* NCCL would wait for ranks that do not come */
         status = message ? peers_send(l, message, l->d->comm->size, stream_of(l))
                          : dist_broken(l->s, l->d->comm, "there is no memory for an exchange with the other ranks");
@@ -142,6 +149,8 @@ static ptxgen_status swap(struct launch *l, const struct exchange_message *m, in
 {
     if (direct(l) && n && m[0].to != l->d->comm->rank) /* where no rank needs another, only some have a message */
         return peers_send(l, m, n, stream_of(l));
+    if (l->silent)
+        return PTXGEN_OK;
     if (l->prepares)
         peers_note(l, m, n);
     while (n && m[n - 1].to == l->d->comm->rank) {
@@ -155,46 +164,52 @@ static ptxgen_status swap(struct launch *l, const struct exchange_message *m, in
 /* ---- beside the launch's stream ---------------------------------------------------------------------------------- */
 
 /* A preparation makes what launches need. */
-static ptxgen_status make_beside(struct launch *l)
+static ptxgen_status make_beside(struct launch *l, struct beside *b)
 {
     struct ptxgen_gpu *gpu = l->d->comm->gpu;
-    struct dist_room *m = l->room;
-    ptxgen_status status = m->beside ? PTXGEN_OK : launch_urgent_stream(l->s, gpu, &m->beside);
-    for (int i = 0; i < 2 && status == PTXGEN_OK && !m->order[i]; i++)
-        status = launch_order_event(l->s, gpu, &m->order[i]);
+    ptxgen_status status = b->stream ? PTXGEN_OK : launch_urgent_stream(l->s, gpu, &b->stream);
+    for (int i = 0; i < 2 && status == PTXGEN_OK && !b->order[i]; i++)
+        status = launch_order_event(l->s, gpu, &b->order[i]);
     return status;
 }
 
 static ptxgen_status fork_off(struct launch *l)
 {
-    struct dist_room *m = l->room;
+    struct beside *b = &l->room->beside[l->inside];
     const ptxgen_status status =
-        l->prepares ? make_beside(l) : launch_order(l->s, l->d->comm->gpu, m->order[0], m->stream, m->beside);
+        l->prepares ? make_beside(l, b) : launch_order(l->s, l->d->comm->gpu, b->order[0], l->stream, b->stream);
     l->beside = status == PTXGEN_OK;
     return status;
 }
 
 static ptxgen_status join(struct launch *l)
 {
-    const struct dist_room *m = l->room;
+    const struct beside *b = &l->room->beside[l->inside];
     l->beside = false;
-    return l->prepares ? PTXGEN_OK : launch_order(l->s, l->d->comm->gpu, m->order[1], m->beside, m->stream);
+    return l->prepares ? PTXGEN_OK : launch_order(l->s, l->d->comm->gpu, b->order[1], b->stream, l->stream);
 }
 
-static void close_beside(struct dist_room *m)
+static void close_beside(struct dist_room *m, const struct beside *b)
 {
     struct ptxgen_gpu *gpu = m->d->comm->gpu;
-    for (int i = 0; i < DIST_STAGES && m->beside; i++)
+    for (int i = 0; i < DIST_STAGES && b->stream; i++)
         if (m->d->loaded[i])
-            ptxgen_stream_release(NULL, m->d->loaded[i], m->beside);
+            ptxgen_stream_release(NULL, m->d->loaded[i], b->stream);
     for (int i = 0; i < 2; i++)
-        ptxgen_event_destroy(gpu, m->order[i]);
-    ptxgen_stream_destroy(gpu, m->beside);
+        ptxgen_event_destroy(gpu, b->order[i]);
+    ptxgen_stream_destroy(gpu, b->stream);
+}
+
+static ptxgen_status open_all(struct launch *l)
+{
+    const ptxgen_status status = peers_open(l);
+    return status == PTXGEN_OK ? loop_open(l) : status;
 }
 
 static void close_all(struct dist_room *m)
 {
-    close_beside(m);
+    for (int i = 0; i < 2; i++)
+        close_beside(m, &m->beside[i]);
     if (m->peers)
         peers_drop(m);
 }
@@ -211,5 +226,5 @@ const struct dist_machine dist_machine_gpu = { .prepared = true,
                                                .swap = swap,
                                                .fork = fork_off,
                                                .join = join,
-                                               .open = peers_open,
+                                               .open = open_all,
                                                .close = close_all };

@@ -386,8 +386,7 @@ static ptxgen_status guarded(struct launch *l, struct dist_hello *own,
     return status;
 }
 
-/* The room for these sizes on this stream; NULL: not prepared. */
-static struct dist_room *room_of(const struct ptxgen_dist *d, const int64_t *size, ptxgen_stream stream)
+struct dist_room *room_of(const struct ptxgen_dist *d, const int64_t *size, ptxgen_stream stream)
 {
     struct dist_room *m = d->rooms;
     const size_t bytes = sizeof *size * (size_t)d->shape->nsizes;
@@ -411,7 +410,7 @@ static ptxgen_status launch_prepared(struct launch *l, ptxgen_stream stream)
 ptxgen_status dist_launch(struct ptxgen_session *s, struct ptxgen_dist *d, const struct run_args *args,
                           ptxgen_stream stream, ptxgen_status own_status, const struct dist_visitor *visitor)
 {
-    struct launch l = { .s = s, .d = d, .args = args, .visitor = visitor };
+    struct launch l = { .s = s, .d = d, .args = args, .stream = stream, .visitor = visitor };
     if (machine_of(d)->prepared)
         return own_status == PTXGEN_OK ? launch_prepared(&l, stream) : own_status;
     struct dist_hello own = hello_of(d, DIST_LAUNCH, args, own_status);

@@ -27,6 +27,12 @@ struct side {
     char *array[PROBLEM_ARGS_MAX];
 };
 
+/* On a GPU, a stream for exchanges beside the part's kernel, and what orders it with the launch's. */
+struct beside {
+    ptxgen_stream stream;
+    ptxgen_event order[2];
+};
+
 /* What ranks know of each other's parts at some sizes, and memory for launches with them.  On the host it lives for one
  * launch.  On a GPU it is prepared for a stream, and lives as long as what was loaded, because graphs may use it. */
 struct dist_room {
@@ -62,8 +68,7 @@ struct dist_room {
     bool clipped;                  /* there are no ghosts beyond the whole */
     struct dist_room *deep;        /* for `depth` > 1; NULL: each step has an exchange */
     char *spare[PROBLEM_ARGS_MAX]; /* per output that is fed back: what one exchange leaves to the next */
-    ptxgen_stream beside; /* on a GPU, for exchanges beside the part's kernel, and what orders it with `stream` */
-    ptxgen_event order[2];
+    struct beside beside[2]; /* of launches on `stream`, and of those inside of a loop: one stream joins one capture */
     struct program_room *program; /* in place of all from `piece` on, where there are stages */
     /* On GPUs that write into each other's memory.  Stages of a program have those of the program. */
     struct dist_peers *peers;
@@ -80,6 +85,7 @@ struct program_room {
     struct stages_layout layout;
     char *memory, *between; /* between: aligned, in `memory` */
     struct dist_room *of[STAGES_MAX];
+    struct rank_loop *loop; /* NULL: the host reads the condition */
 };
 
 struct launch {
@@ -92,8 +98,10 @@ struct launch {
     char *array[PROBLEM_ARGS_MAX];      /* those of the room; a time step may swap them */
     bool direct;                        /* in the caller's arrays and the room's sides */
     bool beside;                        /* what is enqueued goes to the room's `beside` */
+    bool inside;                        /* of a loop that is a graph */
     bool ends;                          /* the last time step: the caller gets the outputs */
     bool prepares;                      /* walks only to load what a launch needs; exchanges are real */
+    bool silent;                        /* they are not */
     bool arrives;                       /* the states are still to be exchanged: by the next fold */
     bool over;                          /* an exchange has failed, or told all ranks that one has: none goes on */
     ptxgen_status failed;               /* of this rank, which goes on exchanging and tells it last */
@@ -173,15 +181,19 @@ ptxgen_status dist_run_stage(struct launch *l, enum dist_stage stage, const stru
  * to exchange. */
 ptxgen_status dist_walk(struct launch *l);
 enum { PREPARED_STEPS = 3 }; /* by then, each array has been in each place */
+/* The room for these sizes on this stream; NULL: not prepared. */
+struct dist_room *room_of(const struct ptxgen_dist *d, const int64_t *size, ptxgen_stream stream);
 /* Tells all ranks what happened here; none gets PTXGEN_OK unless all have it. */
 ptxgen_status dist_told(struct launch *l, ptxgen_status here);
 
 /* peers.c: exchanges past NCCL, on all ranks alike.  A walk that prepares notes each exchange; then the ranks decide. */
 void peers_note(struct launch *l, const struct exchange_message *m, int n);
 ptxgen_status peers_open(struct launch *l);
+/* Is it so on all ranks? */
+ptxgen_status all_say(struct launch *l, bool so, bool *all_so);
 void peers_drop(struct dist_room *m);
 /* The messages of a gather: message `shift` goes to the rank that many after this one.  The caller frees them. */
-struct exchange_message *gather_messages(const struct dist_room *m);
+struct exchange_message *gather_messages(const struct ptxgen_comm *comm, char *own, char *all, size_t bytes);
 /* Bytes of the words that JOINED of this room gets. */
 int64_t halo_bytes(const struct dist_room *m);
 /* Where room->peers->exchange is there. */
@@ -191,6 +203,17 @@ ptxgen_status peers_send(struct launch *l, const struct exchange_message *m, int
 ptxgen_status program_make(struct ptxgen_session *s, struct dist_room *m);
 void program_free(struct dist_room *m);
 ptxgen_status program_walk(struct launch *l);
+/* What a walk through a stage of the program begins with. */
+struct launch program_stage(const struct launch *l, int stage, const struct run_args *args);
+/* The memory between stages, with PROGRAM_ALIGNMENT bytes more than are needed. */
+enum { PROGRAM_ALIGNMENT = 256 };
+void program_place(struct program_room *of, void *memory);
+
+/* loop.c: loops of programs as graphs, on GPUs that write into each other's memory.  note: as peers_note(). */
+void loop_note(struct launch *l);
+ptxgen_status loop_open(struct launch *l);
+void loop_close(struct dist_room *m);
+ptxgen_status loop_launch(struct launch *l);
 
 /* room.c: from the hellos of all ranks at comm->hello.  What was made goes with room_free(), also after a failure. */
 ptxgen_status room_make(struct ptxgen_session *s, struct ptxgen_dist *d, const int64_t *size, struct dist_room **out);

@@ -107,8 +107,7 @@ static ptxgen_status show_windows(struct launch *l, const struct needs *needs, b
     return status;
 }
 
-/* Is it so on all ranks? */
-static ptxgen_status all_say(struct launch *l, bool so, bool *all_so)
+ptxgen_status all_say(struct launch *l, bool so, bool *all_so)
 {
     const int64_t own[HEAD / sizeof(int64_t)] = { PTXGEN_OK, so };
     const int64_t *const told = (const int64_t *)(const void *)l->d->comm->hello;
@@ -119,16 +118,16 @@ static ptxgen_status all_say(struct launch *l, bool so, bool *all_so)
     return status;
 }
 
-struct exchange_message *gather_messages(const struct dist_room *m)
+struct exchange_message *gather_messages(const struct ptxgen_comm *comm, char *own, char *all, size_t bytes)
 {
-    const int size = m->d->comm->size, rank = m->d->comm->rank;
+    const int size = comm->size, rank = comm->rank;
     struct exchange_message *message = calloc((size_t)size, sizeof *message);
     for (int shift = 0; shift < size && message; shift++) {
         const int from = (rank + size - shift) % size;
-        message[shift] = (struct exchange_message){ .send = m->own,
-                                                    .get = m->all + (size_t)from * m->block,
-                                                    .send_bytes = m->block,
-                                                    .get_bytes = m->block,
+        message[shift] = (struct exchange_message){ .send = own,
+                                                    .get = all + (size_t)from * bytes,
+                                                    .send_bytes = bytes,
+                                                    .get_bytes = bytes,
                                                     .to = (rank + shift) % size,
                                                     .from = from };
     }
@@ -139,7 +138,7 @@ struct exchange_message *gather_messages(const struct dist_room *m)
 static bool write_table(struct launch *l, struct dist_room *m)
 {
     struct exchange_table table;
-    struct exchange_message *message = m->table ? gather_messages(m) : NULL;
+    struct exchange_message *message = m->table ? gather_messages(m->d->comm, m->own, m->all, m->block) : NULL;
     bool good = !m->table || message;
     if (message && exchange_table(l->room->peers->exchange, message, m->d->comm->size, &table)) {
         good = machine_of(m->d)->write(l->s, m->d, m->table, &table, sizeof table) == PTXGEN_OK;

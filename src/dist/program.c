@@ -7,13 +7,18 @@
  * at the end.
  *
  * The condition of a loop is computed on every rank, from the same bits.  Nevertheless ranks tell each other whether it
- * holds, and all do what rank 0 says: a rank that has failed cannot compute it.
+ * holds, and all do what rank 0 says: a rank that has failed cannot compute it.  Here the host reads it; where GPUs write
+ * into each other's memory, they decide without the host (loop.c).
  */
 #include "launch.h"
 
 #include <stdlib.h>
 
-enum { ALIGNMENT = 256 };
+void program_place(struct program_room *of, void *memory)
+{
+    of->memory = memory;
+    of->between = of->memory + (PROGRAM_ALIGNMENT - (uintptr_t)memory % PROGRAM_ALIGNMENT) % PROGRAM_ALIGNMENT;
+}
 
 ptxgen_status program_make(struct ptxgen_session *s, struct dist_room *m)
 {
@@ -28,9 +33,8 @@ ptxgen_status program_make(struct ptxgen_session *s, struct dist_room *m)
                    d->shape->name);
         return PTXGEN_INVALID;
     }
-    ptxgen_status status = machine_of(d)->alloc(s, m->d, (size_t)of->layout.bytes + ALIGNMENT, &memory);
-    of->memory = memory;
-    of->between = of->memory + (ALIGNMENT - (uintptr_t)memory % ALIGNMENT) % ALIGNMENT;
+    ptxgen_status status = machine_of(d)->alloc(s, m->d, (size_t)of->layout.bytes + PROGRAM_ALIGNMENT, &memory);
+    program_place(of, memory);
     for (int i = 0; i < p->nstages && status == PTXGEN_OK; i++) {
         int64_t size[STAGE_ARGS_MAX];
         for (int k = 0; k < p->stage[i].nsizes; k++)
@@ -44,6 +48,7 @@ void program_free(struct dist_room *m)
 {
     if (!m->program)
         return;
+    loop_close(m);
     for (int i = 0; i < m->d->program->nstages && m->program->of[i]; i++) {
         m->program->of[i]->peers = NULL;
         room_free(m->program->of[i]);
@@ -74,16 +79,21 @@ static bool visit(struct program_walk *w, int stage, const struct run_args *args
     return !l->over && l->visitor->visit(stage, w->visited, &shown, l->visitor->user) == 0;
 }
 
+struct launch program_stage(const struct launch *l, int stage, const struct run_args *args)
+{
+    return (struct launch){ .s = l->s,
+                            .d = l->d->of[stage],
+                            .args = args,
+                            .room = l->room->program->of[stage],
+                            .stream = l->stream,
+                            .prepares = l->prepares,
+                            .failed = l->failed };
+}
+
 static bool run(void *user, int stage, const struct run_args *args)
 {
     struct program_walk *w = user;
-    struct launch *l = w->l, of = { .s = l->s,
-                                    .d = l->d->of[stage],
-                                    .args = args,
-                                    .room = l->room->program->of[stage],
-                                    .stream = l->stream,
-                                    .prepares = l->prepares,
-                                    .failed = l->failed };
+    struct launch *l = w->l, of = program_stage(l, stage, args);
     did(l, dist_walk(&of));
     l->over = of.over || l->d->comm->broken;
     w->step += stage == l->d->program->nstages - 1;
@@ -126,10 +136,15 @@ ptxgen_status program_walk(struct launch *l)
     struct program_walk w = { .l = l, .visited = -1 };
     const struct stages_doer doer = { &w, run, copy, holds, l->prepares };
     const char *why;
-    if (stages_steps(p, l->args->param, &why) < 0) {
+    const int64_t steps = stages_steps(p, l->args->param, &why);
+    if (steps < 0) {
         diag_error(&l->s->diags, D_RUN_DATA, span_none(), "%s: %s", l->d->shape->name, why);
         return PTXGEN_INVALID;
     }
+    if (l->room->program->loop && !l->visitor && stages_checks(p, p->check_every - 1, steps))
+        return loop_launch(l);
+    if (l->prepares && p->until >= 0 && machine_of(l->d)->open)
+        loop_note(l);
     stages_walk(p, l->args, &l->room->program->layout, l->room->program->between, &doer);
     return l->over || !machine_of(l->d)->tells ? l->failed : dist_told(l, l->failed);
 }

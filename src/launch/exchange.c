@@ -361,6 +361,12 @@ ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struc
 
 bool exchange_failed(const struct exchange *x) { return x && *(const volatile uint32_t *)x->fault; }
 
+void exchange_late_at(const struct exchange *x, uint64_t *error, uint64_t *fault)
+{
+    *error = x->window[x->rank] + offsetof(struct window_head, fault);
+    *fault = (uintptr_t)x->fault;
+}
+
 /* ---- closing ----------------------------------------------------------------------------------------------------- */
 
 /* Have the others done all that this rank has?  In the gpu's context. */

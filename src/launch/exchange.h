@@ -86,6 +86,8 @@ int64_t exchange_halo_bytes(int64_t words);
 bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_t address[3]);
 /* Has a wait been too long?  Then all that came later is wrong. */
 bool exchange_failed(const struct exchange *x);
+/* Addresses of the words that say so: on the device, where it is read by kernels, and in host memory. */
+void exchange_late_at(const struct exchange *x, uint64_t *error, uint64_t *fault);
 /* After all launches of this rank.  Waits until the other ranks have no more to write to this one; where that takes too
  * long, the memory is lost.  Another process may still have a handle of the memory open: the driver keeps it until then,
  * though its manual does not promise that. */

@@ -69,3 +69,9 @@ bool graph_add_condition(struct growing *g, int kind, cu_condition condition, cu
     g->last.node[0] = node;
     return !g->callers || graph_set_last(g->cu, g->stream, &g->last, f);
 }
+
+bool graph_instantiate(const struct driver *cu, cu_graph graph, unsigned long long flags, cu_graph_exec *out,
+                       struct fault *f)
+{
+    return (flags && cu->GraphInstantiate(out, graph, flags) == CU_OK) || CU(f, cu, GraphInstantiate(out, graph, 0));
+}

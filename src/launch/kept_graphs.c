@@ -15,28 +15,15 @@
 
 enum { GRAPHS_MAX = 32, WALKS = 2, LAUNCHES_MIN = 3, LAUNCHES_MAX = 1000 };
 
-/* For one set of arguments. */
-struct kept_graph {
-    struct kept_graph *next; /* used longer ago */
-    cu_graph_exec exec;      /* NULL: not made yet */
-    int walks;
-    bool refused;
-    int64_t key[];
-};
-
-/* Of a stream of the caller's. */
-struct kept {
-    cu_stream inner;
-    struct kept_graph *first;
-};
-
 /* ---- stages into a graph --------------------------------------------------------------------- */
 bool staging_run(void *user, int stage, const struct run_args *given)
 {
     struct staging *m = user;
     const ptxgen_arguments args = { given->size, given->input, given->output, (const ptxgen_value *)given->param };
-    struct ptxgen_loaded *l = m->l->stages->stage[stage];
+    struct ptxgen_loaded *l = m->l ? m->l->stages->stage[stage] : NULL;
 
+    if (m->ranks)
+        return loop_run_rank(m, stage, given);
     if (m->prepares) {
         m->status = ptxgen_prepare(m->s, l, &args, m->stream);
         return m->status == PTXGEN_OK;
@@ -55,8 +42,10 @@ bool staging_copy(void *user, void *to, const void *from, int64_t bytes)
         return false;
     branches_free(m->branches); /* copies are the last */
     m->branches = NULL;
-    if (!m->prepares)
-        m->status = ptxgen_gpu_copy(m->s, m->l->gpu, to, from, (size_t)bytes, m->stream);
+    if (m->ranks)
+        m->status = m->ranks->copy(m->ranks->user, to, from, bytes, m->stream);
+    else if (!m->prepares)
+        m->status = ptxgen_gpu_copy(m->s, m->gpu, to, from, (size_t)bytes, m->stream);
     return m->status == PTXGEN_OK;
 }
 
@@ -92,18 +81,18 @@ static bool prepare(struct staging *m, const struct loop_place *place)
     m->stream = m->inner;
     ok = place ? loop_prepare(m, place) : walk(m);
     m->prepares = false;
-    return ok && CU(m->f, &m->l->gpu->cu, StreamSynchronize(m->inner));
+    return ok && CU(m->f, &m->gpu->cu, StreamSynchronize(m->inner));
 }
 
-static bool make(struct staging *m, const struct loop_place *place, cu_graph_exec *exec)
+bool kept_make(struct staging *m, const struct loop_place *place, unsigned long long flags, cu_graph_exec *exec)
 {
-    const struct driver *cu = &m->l->gpu->cu;
+    const struct driver *cu = &m->gpu->cu;
     struct growing g = { .cu = cu, .stream = m->inner };
     bool ok;
 
     if (!prepare(m, place) || !CU(m->f, cu, GraphCreate(&g.graph, 0)))
         return false;
-    ok = fill(m, place, &g) && CU(m->f, cu, GraphInstantiate(exec, g.graph, 0));
+    ok = fill(m, place, &g) && graph_instantiate(cu, g.graph, flags, exec, m->f);
     cu->GraphDestroy(g.graph);
     return ok;
 }
@@ -133,15 +122,14 @@ static void graph_free(const struct driver *cu, struct kept_graph *g)
     free(g);
 }
 
-/* What there is with the key, taken out of the list; NULL: nothing.  The one that was used least is given up where there
- * are as many as there may be, when the stream has done its work. */
-static struct kept_graph *graph_take(const struct kept_launch *x, struct kept *of, const int64_t *key)
+/* What there is with the key, taken out of the list; NULL: nothing. */
+static struct kept_graph *take(struct kept *of, const struct driver *cu, size_t key_bytes, const int64_t *key,
+                               cu_stream stream)
 {
-    const size_t bytes = key_length(x->l->program) * sizeof *key;
     struct kept_graph **at = &of->first, *g;
     int count = 1;
 
-    while (*at && memcmp((*at)->key, key, bytes) != 0 && ((*at)->next || count < GRAPHS_MAX)) {
+    while (*at && memcmp((*at)->key, key, key_bytes) != 0 && ((*at)->next || count < GRAPHS_MAX)) {
         at = &(*at)->next;
         count++;
     }
@@ -149,24 +137,24 @@ static struct kept_graph *graph_take(const struct kept_launch *x, struct kept *o
     if (!g)
         return NULL;
     *at = g->next;
-    if (memcmp(g->key, key, bytes) == 0)
+    if (memcmp(g->key, key, key_bytes) == 0)
         return g;
     if (g->exec)
-        x->l->gpu->cu.StreamSynchronize(x->stream);
-    graph_free(&x->l->gpu->cu, g);
+        cu->StreamSynchronize(stream);
+    graph_free(cu, g);
     return NULL;
 }
 
-/* What is known of these arguments, now the first of the list; NULL: out of memory. */
-static struct kept_graph *graph_of(const struct kept_launch *x, struct kept *of)
+struct kept_graph *kept_find(struct kept *of, const struct driver *cu, const struct program *shape,
+                             const struct run_args *args, cu_stream stream)
 {
-    const struct program *p = x->l->program;
-    struct kept_graph *fresh = calloc(1, sizeof *fresh + key_length(p) * sizeof *fresh->key), *g;
+    const size_t bytes = key_length(shape) * sizeof(int64_t);
+    struct kept_graph *fresh = calloc(1, sizeof *fresh + bytes), *g;
 
     if (!fresh)
         return NULL;
-    key_fill(p, x->args, fresh->key);
-    g = graph_take(x, of, fresh->key);
+    key_fill(shape, args, fresh->key);
+    g = take(of, cu, bytes, fresh->key, stream);
     if (g)
         free(fresh);
     else
@@ -174,6 +162,15 @@ static struct kept_graph *graph_of(const struct kept_launch *x, struct kept *of)
     g->next = of->first;
     of->first = g;
     return g;
+}
+
+void kept_forget(struct kept *of, const struct driver *cu)
+{
+    for (struct kept_graph *g = of->first, *next; g; g = next) {
+        next = g->next;
+        graph_free(cu, g);
+    }
+    of->first = NULL;
 }
 
 /* ---- what a stream keeps --------------------------------------------------------------------- */
@@ -200,10 +197,7 @@ void kept_free(struct ptxgen_loaded *l, struct kept *of, const cu_stream *stream
         return;
     if (stream)
         cu->StreamSynchronize(*stream);
-    for (struct kept_graph *g = of->first, *next; g; g = next) {
-        next = g->next;
-        graph_free(cu, g);
-    }
+    kept_forget(of, cu);
     for (int i = 0; i < l->stages->p->nstages; i++)
         ptxgen_stream_release(NULL, l->stages->stage[i], of->inner);
     cu->StreamDestroy(of->inner);
@@ -271,19 +265,29 @@ static ptxgen_status capture(struct staging *m, const struct kept_launch *x)
     return m->status != PTXGEN_OK ? m->status : fault_report(x->s, m->f);
 }
 
+static bool load(struct ptxgen_loaded *l, struct fault *f)
+{
+    bool ok;
+
+    pthread_mutex_lock(&l->lock);
+    ok = loop_load(l->gpu, &l->stages->loop, f);
+    pthread_mutex_unlock(&l->lock);
+    return ok;
+}
+
 /* The graph for the arguments, made where it is time for that; NULL: the host walks, and *m->f or m->status may say
  * why. */
 static struct kept_graph *graph_for(struct staging *m, const struct kept_launch *x)
 {
-    struct kept *of = !x->place || loop_load(x->l, m->f) ? kept_of(x, m->f) : NULL;
-    struct kept_graph *g = of ? graph_of(x, of) : NULL;
+    struct kept *of = !x->place || load(x->l, m->f) ? kept_of(x, m->f) : NULL;
+    struct kept_graph *g = of ? kept_find(of, &x->l->gpu->cu, x->l->program, x->args, x->stream) : NULL;
 
     if (!g || g->exec)
         return g;
     if (g->refused || (!x->place && g->walks++ < WALKS))
         return NULL;
     m->inner = of->inner;
-    g->refused = (!x->place && has_inner_loop(x->l->stages)) || !make(m, x->place, &g->exec);
+    g->refused = (!x->place && has_inner_loop(x->l->stages)) || !kept_make(m, x->place, 0, &g->exec);
     return g->refused ? NULL : g;
 }
 
@@ -310,7 +314,9 @@ static bool launch_graph(struct staging *m, const struct kept_launch *x, ptxgen_
 bool kept_launch(const struct kept_launch *x, ptxgen_status *status)
 {
     struct fault f = { .status = PTXGEN_NO_MEMORY, .code = D_LAUNCH_ARGUMENT, .text = "out of host memory" };
-    struct staging m = { .l = x->l,
+    struct staging m = { .gpu = x->l->gpu,
+                         .l = x->l,
+                         .code = &x->l->stages->loop,
                          .args = x->args,
                          .layout = x->layout,
                          .f = &f,

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "program/stages.h"
 #include "ptxgen/launch.h"
 
 /* Device to device, in stream order: `rows` times `width` bytes, the pitches apart. */
@@ -24,5 +25,34 @@ bool launch_enter(ptxgen_session *s, ptxgen_gpu *gpu, bool *pushed);
 void launch_leave(ptxgen_gpu *gpu, bool pushed);
 /* The number of the device. */
 int launch_ordinal(const ptxgen_gpu *gpu);
+
+/* ---- loops that end on a condition, on several ranks (loop_ranks.c) -------------------------------------------------- */
+struct exchange;
+/* What a loop has this rank enqueue.  prepares: load what the stage needs on the stream, and enqueue nothing. */
+struct loop_rank {
+    void *user;
+    int ranks;
+    const struct exchange *exchange; /* of the ranks: did a wait take too long? */
+    ptxgen_status (*run)(void *user, int stage, const struct run_args *args, ptxgen_stream stream, bool prepares);
+    ptxgen_status (*copy)(void *user, void *to, const void *from, int64_t bytes, ptxgen_stream stream);
+    /* `bytes` bytes of each rank to `all` on every rank. */
+    ptxgen_status (*gather)(void *user, void *own, void *all, size_t bytes, ptxgen_stream stream);
+};
+struct rank_loop;
+enum { RANK_LOOP_TELLS = 32 }; /* bytes that ranks gather */
+/* Of memory, aligned to 256, for the loop and the arrays between its stages; 0: it cannot be in a graph. */
+int64_t rank_loop_bytes(const ptxgen_gpu *gpu, const struct prog_stages *p, const struct run_args *args, int ranks);
+/* Also makes the graph of these arguments, to see whether the driver can.  False: it cannot, and *out only has to be closed. */
+bool rank_loop_open(ptxgen_session *s, ptxgen_gpu *gpu, const struct prog_stages *p, const struct run_args *args,
+                    void *memory, const struct loop_rank *how, struct rank_loop **out);
+/* On it, what is in the body of the loop was captured. */
+ptxgen_stream rank_loop_stream(const struct rank_loop *x);
+/* Enqueue; or, while the caller captures, become part of what is captured.  After a failure nothing was enqueued. */
+ptxgen_status rank_loop_launch(ptxgen_session *s, struct rank_loop *x, const struct run_args *args,
+                               const struct loop_rank *how, ptxgen_stream stream);
+/* After a launch that failed: take part in the exchanges up to the first decision, and say that this rank has failed. */
+void rank_loop_give_up(struct rank_loop *x, const struct run_args *args, const struct loop_rank *how,
+                       ptxgen_stream stream);
+void rank_loop_close(struct rank_loop *x);
 
 #endif

@@ -12,7 +12,7 @@
  *     exec.c      one launch: select the case, marshal, walk the steps
  *     stages.c    one launch of a spec with stages: a launch of each
  *     stages_workspace.c   the same in a caller's workspace
- *     graph.c, branches.c, loop.c, kept_graphs.c   stages in CUDA graphs (launch_graph.h)
+ *     graph.c, branches.c, loop.c, loop_ranks.c, kept_graphs.c   stages in CUDA graphs (launch_graph.h)
  *     open.c      from ptxgen_program to struct program
  *
  * Failure: functions return false after filling a `struct fault` that lives on the caller's stack; the public entry

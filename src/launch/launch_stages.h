@@ -52,14 +52,15 @@ struct loop_place {
     struct stages_layout layout;      /* with these twins */
     int64_t output[STAGE_ARRAYS_MAX]; /* of the whole: where their second memory lies; -1: it is a twin's */
     int64_t state;                    /* of the words that count */
+    int64_t told;                     /* of what this rank tells the others, and then all ranks */
     int64_t bytes;
     int64_t decisions; /* at most */
     int rest;          /* steps after the last decision */
 };
-/* False: bytes overflow. */
-bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, struct loop_place *out);
+/* ranks: that tell each other their state; 0: there is one GPU.  False: bytes overflow. */
+bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, int ranks, struct loop_place *out);
 /* NULL: loops may be in graphs; else why not. */
-const char *loop_refuses(const struct ptxgen_loaded *l);
+const char *loop_refuses(const struct ptxgen_gpu *gpu, const struct prog_stages *p);
 
 /* Graphs that launches start (kept_graphs.c). */
 struct kept_launch {

@@ -23,6 +23,9 @@
  * No other memory is needed then, and twins are copied where the last step has written them.  With an odd K, the body of
  * the loop copies them, so that it begins and ends alike.
  *
+ * On several ranks the loop is such a graph on each of them, and they agree where a decision is waited for (loop_ranks.c).
+ * All that is exchanged has its place in the order of the stream, so there are no branches.
+ *
  * Conditional nodes need a driver of CUDA 12.4.  Where it is older, where an expression reads `step`, where K steps are
  * too many nodes, and where the driver refuses the graph, the launcher's walk (stages.c) reads the flag.
  */
@@ -30,14 +33,14 @@
 
 #include "launch_graph.h"
 
-enum { DRIVER_WITH_CONDITIONS = 12040, ALIGNMENT = 256, STATE_BYTES = 16, LAUNCHES_MAX = 1000 };
+enum { DRIVER_WITH_CONDITIONS = 12040, ALIGNMENT = 256, LAUNCHES_MAX = 1000 };
 
 /* state[0]: decisions that count; state[1]: the loop has ended.
  * ptxgen_decide: first: state = {1, flag}; else, if it has not ended, ++state[0], and it ends with the flag or after
  * `most` decisions.  sets: again = not ended.  ptxgen_odd: odd = the last that counts is number 1, 3, ...
  * ptxgen_whether: condition = (the flag is set) == value.
  * The driver itself knows cudaGraphSetConditional. */
-static const char *const control_code =
+const char *const loop_code =
     ".version 8.4\n.target sm_75\n.address_size 64\n"
     ".extern .func cudaGraphSetConditional(.param .b64 condition, .param .b32 value);\n"
     ".visible .entry ptxgen_decide(.param .u64 flag, .param .u64 state, .param .u64 most, .param .u64 again,\n"
@@ -102,9 +105,10 @@ static int64_t output_bytes(const struct prog_stages *p, int output, const int64
     return prog_array_elements(a, size) * a->stride;
 }
 
-bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, struct loop_place *out)
+bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, int ranks, struct loop_place *out)
 {
     const bool each = p->check_every == 1;
+    struct stages_layout walked = { 0 }; /* the host walks there, too, and leaves the words alone that are told */
     const char *why;
     const int64_t steps = stages_steps(p, args->param, &why);
 
@@ -118,8 +122,11 @@ bool loop_lay_out(const struct prog_stages *p, const struct run_args *args, stru
     out->rest = (int)(steps % p->check_every);
     if (!stages_place(&out->p, args->size, &out->layout))
         return false;
-    out->bytes = out->layout.bytes;
-    out->state = take(&out->bytes, STATE_BYTES);
+    if (ranks && !stages_place(p, args->size, &walked))
+        return false;
+    out->bytes = walked.bytes > out->layout.bytes ? walked.bytes : out->layout.bytes;
+    out->state = take(&out->bytes, LOOP_STATE_BYTES);
+    out->told = take(&out->bytes, (ranks + (ranks > 0)) * (int64_t)RANK_LOOP_TELLS);
     memset(out->output, -1, sizeof out->output);
     for (int i = 0; i < p->narrays; i++) {
         const struct stage_array *a = &p->array[i];
@@ -149,13 +156,12 @@ static bool step(struct staging *m, const struct loop_place *place, int number, 
     return stages_step(&place->p, &args, &place->layout, m->memory, number, &doer);
 }
 
-/* One thread. */
-static bool single(const struct staging *m, cu_function f, void **params)
+bool loop_single(const struct staging *m, cu_function f, void **params)
 {
-    return CU(m->f, &m->l->gpu->cu, LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, m->stream, params, NULL));
+    return CU(m->f, &m->gpu->cu, LaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, m->stream, params, NULL));
 }
 
-static void *flag_of(const struct staging *m, const struct loop_place *place)
+void *loop_flag(const struct staging *m, const struct loop_place *place)
 {
     return m->memory + place->layout.offset[place->p.until];
 }
@@ -164,13 +170,15 @@ static void *flag_of(const struct staging *m, const struct loop_place *place)
 static bool decide(struct staging *m, const struct loop_place *place, bool is_first, bool is_waited_for,
                    cu_condition again)
 {
-    void *flag = flag_of(m, place), *state = m->memory + place->state;
-    const struct touched memory[] = { { flag, 1, false }, { state, STATE_BYTES, true } };
+    void *flag = loop_flag(m, place), *state = m->memory + place->state;
+    const struct touched memory[] = { { flag, 1, false }, { state, LOOP_STATE_BYTES, true } };
     int64_t most = place->decisions;
     unsigned sets = is_waited_for, first = is_first;
 
+    if (m->ranks)
+        return ++m->told > 0 && (!is_waited_for || loop_agree(m, place, is_first, again));
     return branches_before(m->branches, BRANCH_DECIDE, memory, 2, m->f) &&
-           single(m, m->l->stages->loop.decide, (void *[]){ &flag, &state, &most, &again, &sets, &first }) &&
+           loop_single(m, m->code->decide, (void *[]){ &flag, &state, &most, &again, &sets, &first }) &&
            branches_after(m->branches, BRANCH_DECIDE, m->f);
 }
 
@@ -198,8 +206,9 @@ static bool add_batch(struct staging *m, const struct loop_place *place, struct 
     m->stream = g->stream;
     if (!graph_open(g, m->f))
         return false;
-    m->branches = branches_new(g->cu, g->stream, m->f);
-    ok = m->branches != NULL;
+    m->branches = m->ranks ? NULL : branches_new(g->cu, g->stream, m->f);
+    m->told = 0;
+    ok = m->branches || m->ranks;
     for (int i = b->first; i < b->first + b->count && ok; i++) {
         const bool decides = b->decides && (i + 1) % every == 0, last = i == b->first + b->count - 1;
 
@@ -214,12 +223,12 @@ static bool add_batch(struct staging *m, const struct loop_place *place, struct 
 static bool add_condition(struct staging *m, struct growing *g, int kind, cu_condition condition, struct growing *body)
 {
     *body = (struct growing){ .cu = g->cu, .stream = m->inner };
-    return graph_add_condition(g, kind, condition, m->l->gpu->context, &body->graph, m->f);
+    return graph_add_condition(g, kind, condition, m->gpu->context, &body->graph, m->f);
 }
 
 static bool condition_new(const struct staging *m, cu_graph graph, cu_condition *out)
 {
-    return CU(m->f, &m->l->gpu->cu, ConditionCreate(out, graph, m->l->gpu->context, 0, 0));
+    return CU(m->f, &m->gpu->cu, ConditionCreate(out, graph, m->gpu->context, 0, 0));
 }
 
 /* What step 1 has written goes where the caller wants it. */
@@ -247,7 +256,7 @@ static bool bring_home(struct staging *m, const struct loop_place *place, struct
 
     m->stream = g->stream;
     if (!condition_new(m, g->graph, &odd) || !graph_open(g, m->f) ||
-        !graph_close(g, single(m, m->l->stages->loop.odd, (void *[]){ &state, &odd }), m->f) ||
+        !graph_close(g, loop_single(m, m->code->odd, (void *[]){ &state, &odd }), m->f) ||
         !add_condition(m, g, CU_CONDITION_IF, odd, &body))
         return false;
     m->stream = body.stream;
@@ -267,13 +276,13 @@ static bool fill_each(struct staging *m, const struct loop_place *place, struct 
 static bool add_batch_if(struct staging *m, const struct loop_place *place, struct growing *g, unsigned value,
                          const struct batch *b)
 {
-    void *flag = flag_of(m, place);
+    void *flag = loop_flag(m, place);
     struct growing body;
     cu_condition whether;
 
     m->stream = g->stream;
     return condition_new(m, g->graph, &whether) && graph_open(g, m->f) &&
-           graph_close(g, single(m, m->l->stages->loop.whether, (void *[]){ &flag, &value, &whether }), m->f) &&
+           graph_close(g, loop_single(m, m->code->whether, (void *[]){ &flag, &value, &whether }), m->f) &&
            add_condition(m, g, CU_CONDITION_IF, whether, &body) && add_batch(m, place, &body, b, whether);
 }
 
@@ -319,6 +328,15 @@ bool loop_prepare(struct staging *m, const struct loop_place *place)
     return ok;
 }
 
+bool loop_first_steps(struct staging *m, const struct loop_place *place)
+{
+    bool ok = true;
+
+    for (int i = 0; i < place->p.check_every && ok; i++)
+        ok = step(m, place, i, false);
+    return ok;
+}
+
 /* ---- the driver ------------------------------------------------------------------------------ */
 static bool reads_step(const struct prog_stages *p)
 {
@@ -335,45 +353,36 @@ static bool driver_can(const struct driver *cu)
            cu->BeginCaptureTo && cu->GetCaptureInfo && cu->UpdateCapture;
 }
 
-const char *loop_refuses(const struct ptxgen_loaded *l)
+const char *loop_refuses(const struct ptxgen_gpu *gpu, const struct prog_stages *p)
 {
-    const struct prog_stages *p = l->stages->p;
-
-    if (l->stages->refused)
-        return "the driver has refused to make a graph of the loop";
     if (reads_step(p))
         return "an expression reads `step`";
     if (p->check_every > LAUNCHES_MAX / p->nstages)
         return "a graph has at most 1000 kernels of stages between two decisions";
-    return driver_can(&l->gpu->cu) ? NULL : "loops inside of a graph need a driver of CUDA 12.4";
+    return driver_can(&gpu->cu) ? NULL : "loops inside of a graph need a driver of CUDA 12.4";
 }
 
 /* A driver may know the call and refuse it. */
-static bool conditions_work(const struct ptxgen_loaded *l, struct fault *f)
+static bool conditions_work(const struct ptxgen_gpu *gpu, struct fault *f)
 {
-    const struct driver *cu = &l->gpu->cu;
+    const struct driver *cu = &gpu->cu;
     cu_condition condition;
     cu_graph graph;
     bool ok;
 
     if (!CU(f, cu, GraphCreate(&graph, 0)))
         return false;
-    ok = CU(f, cu, ConditionCreate(&condition, graph, l->gpu->context, 0, 0));
+    ok = CU(f, cu, ConditionCreate(&condition, graph, gpu->context, 0, 0));
     cu->GraphDestroy(graph);
     return ok;
 }
 
-bool loop_load(struct ptxgen_loaded *l, struct fault *f)
+bool loop_load(const struct ptxgen_gpu *gpu, struct loop_code *c, struct fault *f)
 {
-    const struct driver *cu = &l->gpu->cu;
-    struct loop_code *c = &l->stages->loop;
-    bool ok;
+    const struct driver *cu = &gpu->cu;
 
-    pthread_mutex_lock(&l->lock);
-    ok = c->module || (conditions_work(l, f) && CU(f, cu, ModuleLoadDataEx(&c->module, control_code, 0, NULL, NULL)) &&
-                       CU(f, cu, ModuleGetFunction(&c->decide, c->module, "ptxgen_decide")) &&
-                       CU(f, cu, ModuleGetFunction(&c->odd, c->module, "ptxgen_odd")) &&
-                       CU(f, cu, ModuleGetFunction(&c->whether, c->module, "ptxgen_whether")));
-    pthread_mutex_unlock(&l->lock);
-    return ok;
+    return c->module || (conditions_work(gpu, f) && CU(f, cu, ModuleLoadDataEx(&c->module, loop_code, 0, NULL, NULL)) &&
+                         CU(f, cu, ModuleGetFunction(&c->decide, c->module, "ptxgen_decide")) &&
+                         CU(f, cu, ModuleGetFunction(&c->odd, c->module, "ptxgen_odd")) &&
+                         CU(f, cu, ModuleGetFunction(&c->whether, c->module, "ptxgen_whether")));
 }

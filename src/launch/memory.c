@@ -6,8 +6,7 @@
 #include <limits.h>
 
 #include "base/session.h"
-#include "launch_dist.h"
-#include "launch_impl.h"
+#include "launch_graph.h"
 
 static cu_pointer address(const void *p) { return (cu_pointer)(uintptr_t)p; }
 
@@ -297,8 +296,7 @@ static bool capture_end(const struct driver *cu, ptxgen_stream stream, ptxgen_gr
 
     if (!CU(f, cu, StreamEndCapture(stream, &graph)))
         return false;
-    ok =
-        cu->GraphInstantiate(out, graph, CU_GRAPH_NODE_PRIORITY) == CU_OK || CU(f, cu, GraphInstantiate(out, graph, 0));
+    ok = graph_instantiate(cu, graph, CU_GRAPH_NODE_PRIORITY, out, f);
     cu->GraphDestroy(graph);
     return ok;
 }

@@ -172,6 +172,12 @@ static bool begin(struct stage_walk *w, const ptxgen_arguments *args, union valu
            fault_set(f, PTXGEN_USAGE, D_LAUNCH_ARGUMENT, "%s: %s", p->shape->name, why);
 }
 
+static const char *refuses(const struct ptxgen_loaded *l)
+{
+    return l->stages->refused ? "the driver has refused to make a graph of the loop"
+                              : loop_refuses(l->gpu, l->stages->p);
+}
+
 /* Does the number of steps depend on the condition? */
 static bool decides(const struct prog_stages *p, int64_t steps) { return stages_checks(p, p->check_every - 1, steps); }
 
@@ -179,8 +185,8 @@ static bool decides(const struct prog_stages *p, int64_t steps) { return stages_
 static bool begin_branches(struct stage_walk *w, int64_t steps, struct fault *f)
 {
     const struct driver *cu = &w->l->gpu->cu;
-    const char *why = w->workspace ? "loops inside of a graph work in memory of their own, so the workspace is NULL"
-                                   : loop_refuses(w->l);
+    const char *why =
+        w->workspace ? "loops inside of a graph work in memory of their own, so the workspace is NULL" : refuses(w->l);
     const char *loop = decides(w->l->stages->p, steps) ? why : NULL;
     int status = CU_CAPTURE_NONE;
 
@@ -232,9 +238,9 @@ static bool go(struct stage_walk *w, const struct run_args *run, const struct st
     const struct stages_doer doer = { w, walk_run, walk_copy, walk_holds, w->prepares };
     const char *why;
     const int64_t steps = stages_steps(p, run->param, &why);
-    const bool decided = decides(p, steps), loops = decided && !w->visit && !loop_refuses(w->l);
+    const bool decided = decides(p, steps), loops = decided && !w->visit && !refuses(w->l);
     struct loop_place lay;
-    const struct loop_place *place = loops && loop_lay_out(p, run, &lay) ? &lay : NULL;
+    const struct loop_place *place = loops && loop_lay_out(p, run, 0, &lay) ? &lay : NULL;
     struct control_block *block = NULL;
     bool ok = acquire(w, layout, &place, &block, f);
     void *memory = block ? (void *)(uintptr_t)block->scratch : NULL;

@@ -6,7 +6,7 @@
  *
  * What is captured, and conditional nodes, become nodes of a graph (fake_graphs.c).  A launch of the graph goes through
  * them in order: kernels are recorded as "run", fills and copies happen, and loops of stages decide by the byte that they
- * would read.
+ * would read.  Threads may capture, and launch graphs, at the same time: they are ranks.  Streams join a capture by events.
  *
  * For whole processes: the calls that do something go to the file that FAKE_CUDA_LOG names, a line for each, with all
  * arguments of kernels; an address is the number of its allocation plus an offset.  A single byte that the host reads
@@ -17,6 +17,7 @@
 #ifndef PTXGEN_FAKE_CUDA_H
 #define PTXGEN_FAKE_CUDA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@
 enum { FAKE_DEVICES = 8 };
 enum { FAKE_FIRST_ALONE = 2 }; /* the first device reaches none of the others, which reach it */
 enum { FAKE_CALLS = 4096, FAKE_PARAMS = 48, FAKE_KERNELS = 4096, FAKE_NAME = 160, FAKE_NODES = 4096, FAKE_AFTER = 64 };
+enum { FAKE_TABLE = 1448 }; /* bytes of struct exchange_table */
 
 struct fake_call {
     const char *name;    /* entry point */
@@ -48,6 +50,10 @@ struct fake_node {
     int condition;
     int nafter, after[FAKE_AFTER]; /* numbers of nodes, from 1 */
     struct fake_call call;
+    void *table; /* of an exchange: its parameter; NULL: it is something else */
+    unsigned grid[2];
+    void (*calls)(void *user); /* fake_cuda_call() */
+    void *user;
 };
 
 struct fake_cuda {
@@ -75,6 +81,9 @@ struct fake_cuda {
 };
 
 /* In the shared object: the state, and the bytes of the fields that Python knows. */
+/* If the stream is captured: true, and the graph calls f. */
+typedef bool fake_cuda_call_fn(const void *stream, void (*f)(void *user), void *user);
+bool fake_cuda_call(const void *stream, void (*f)(void *user), void *user);
 typedef struct fake_cuda *fake_cuda_state_fn(void);
 struct fake_cuda *fake_cuda_state(void);
 size_t fake_cuda_python(void);

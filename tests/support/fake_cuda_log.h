@@ -87,13 +87,16 @@ static void learn_kernels(const char *ptx)
         k = kernel_of(at, strcspn(at, "( "));
         if (!k)
             continue;
-        k->nparams = 0;
+        struct fake_kernel learned = { .nparams = 0 };
+        memcpy(learned.name, k->name, sizeof learned.name);
         while ((p = strstr(p, ".param .")) && p < end) {
             p += strlen(".param .");
             const bool is_array = strncmp(p, "align", 5) == 0; /* ".align 2 .b8 name[2]": a number of 16 bits */
             const int bytes = is_array ? atoi(p + strcspn(p, "[") + 1) : atoi(p + strcspn(p, "123456789")) / 8;
-            k->bytes[k->nparams++] = bytes <= 8 ? bytes : 0;
+            learned.bytes[learned.nparams++] = bytes <= 8 ? bytes : 0;
         }
+        if (memcmp(k, &learned, sizeof learned) != 0) /* threads may read what is known */
+            *k = learned;
     }
 }
 

@@ -1,45 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_graphs.c - the fake driver's captures and graphs; see fake_cuda.h. */
+/* fake_graphs.c - the fake driver's captures, events and graphs; see fake_cuda.h. */
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fake_graphs.h"
 
-enum { CAPTURES = 8, CONDITIONS = FAKE_NODES, CAPTURE_INVALIDATED = 901 };
+enum { CAPTURES = 64, CONDITIONS = FAKE_NODES, EVENTS = 1024, CAPTURE_INVALIDATED = 901, CAPTURE_MERGE = 902 };
 
+/* A stream may join the capture of another one, by an event. */
 struct capture {
+    bool used, joined;
     const void *stream;
-    int graph, before; /* before: fake.capturing, as it was */
-    bool made;         /* the graph: it belongs to the code that ends the capture */
+    int graph;
+    bool made; /* the graph: it belongs to the code that ends the capture */
     int nlast, last[FAKE_AFTER];
 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows, but for running graphs */
 static struct capture capture[CAPTURES];
-static int ncaptures, graphs;
+static struct capture recorded[EVENTS]; /* where the stream of an event was, if it was captured */
+static bool said;                       /* a test says that streams are captured, without a call */
+static int graphs;
 static int condition[CONDITIONS], nconditions;
+
+static int new_graph(void) { return __atomic_add_fetch(&graphs, 1, __ATOMIC_RELAXED); }
+
+static int captures(void)
+{
+    int n = 0;
+    for (int i = 0; i < CAPTURES; i++)
+        n += capture[i].used;
+    return n;
+}
 
 static struct capture *begin(const void *stream, int graph)
 {
-    struct capture *c = &capture[ncaptures++];
+    struct capture *c = capture;
 
-    *c = (struct capture){ .stream = stream, .graph = graph, .before = fake.capturing };
+    if (!fake.capturing)
+        memset(capture, 0, sizeof capture); /* what a test said is over */
+    said = captures() ? said : fake.capturing;
+    while (c->used)
+        c++;
+    *c = (struct capture){ .used = true, .stream = stream, .graph = graph };
     fake.capturing = 1;
     return c;
 }
 
-/* A test may say that streams are captured, without a call. */
+static struct capture *find(const void *stream)
+{
+    for (int i = 0; i < CAPTURES; i++)
+        if (capture[i].used && capture[i].stream == stream)
+            return &capture[i];
+    return NULL;
+}
+
 static struct capture *capture_of(const void *stream)
 {
-    for (int i = 0; i < ncaptures; i++)
-        if (capture[i].stream == stream)
-            return &capture[i];
-    return fake.capturing && !ncaptures ? begin(stream, ++graphs) : NULL;
+    struct capture *c = fake.capturing ? find(stream) : NULL;
+
+    return c || !fake.capturing || captures() ? c : begin(stream, new_graph());
+}
+
+bool fake_captures(const void *stream)
+{
+    pthread_mutex_lock(&lock);
+    const bool captured = fake.capturing && (!captures() || said || find(stream));
+    pthread_mutex_unlock(&lock);
+    return captured;
 }
 
 static struct fake_node *add(int graph, const char *what)
 {
     static struct fake_node overflow;
-    struct fake_node *n = fake.nnodes < FAKE_NODES ? &fake.node[fake.nnodes++] : &overflow;
+    struct fake_node *n = fake.nnodes < FAKE_NODES ? &fake.node[fake.nnodes] : &overflow;
 
     *n = (struct fake_node){ .what = what, .graph = graph };
+    __atomic_add_fetch(&fake.nnodes, n != &overflow, __ATOMIC_RELEASE); /* graphs may run meanwhile */
     return n;
 }
 
@@ -49,26 +86,76 @@ static void follow(struct fake_node *n, const int *after, int count)
     memcpy(n->after, after, (size_t)count * sizeof *after);
 }
 
-bool fake_capture(const void *stream, const char *what, const struct fake_call *call)
+struct fake_node *fake_capture(const void *stream, const char *what, const struct fake_call *call)
 {
-    struct capture *c = fake.capturing ? capture_of(stream) : NULL;
-    struct fake_node *n;
+    pthread_mutex_lock(&lock);
+    struct capture *c = capture_of(stream);
+    struct fake_node *n = c ? add(c->graph, what) : NULL;
 
-    if (!c)
-        return false;
-    n = add(c->graph, what);
-    n->call = *call;
-    follow(n, c->last, c->nlast);
-    c->nlast = 1;
-    c->last[0] = fake.nnodes;
-    return true;
+    if (n) {
+        n->call = *call;
+        follow(n, c->last, c->nlast);
+        c->nlast = 1;
+        c->last[0] = fake.nnodes;
+    }
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+bool fake_cuda_call(const void *stream, void (*f)(void *user), void *user)
+{
+    struct fake_node *n = fake_capture(stream, "call", &(struct fake_call){ 0 });
+
+    if (n) {
+        n->calls = f;
+        n->user = user;
+    }
+    return n != NULL;
+}
+
+/* A stream joins the capture, or follows more of it; it may not join two. */
+static int wait_for(const void *stream, const struct capture *from)
+{
+    struct capture *c = from->used ? find(stream) : NULL;
+
+    if (c && c->graph != from->graph)
+        return CAPTURE_MERGE;
+    if (from->used && !c) {
+        c = begin(stream, from->graph);
+        c->joined = true;
+    }
+    for (int i = 0; c && i < from->nlast && c->nlast < FAKE_AFTER; i++)
+        c->last[c->nlast++] = from->last[i];
+    return CU_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
+/* As the kernel of src/launch/loop_ranks.c. */
+static void agrees(const struct fake_call *c)
+{
+    enum { HOLDS = 1, STEPS = 2, FAILED = 4, TELLS = 32 };
+    const char *all = (const char *)(uintptr_t)c->param[0];
+    int64_t *state = (int64_t *)(uintptr_t)c->param[2];
+    bool failed = *(volatile uint32_t *)(uintptr_t)c->param[4] != 0;
+
+    for (uint64_t r = 0; r < c->param[1]; r++)
+        failed |= *(const int64_t *)(const void *)(all + r * TELLS + 8) != 0;
+    if (c->param[9])
+        state[0] = state[1] = 0;
+    for (uint64_t i = 0; i < c->param[8] && !state[1]; i++)
+        state[1] = ++state[0] >= (int64_t)c->param[7] ? STEPS : 0, state[1] = all[16 * i] ? HOLDS : state[1];
+    if (failed) {
+        *(volatile uint32_t *)(uintptr_t)c->param[5] = 1;
+        state[1] = FAILED;
+    }
+    *(char *)(uintptr_t)c->param[3] = (state[1] & (HOLDS | FAILED)) != 0;
+    condition[c->param[6]] = !state[1];
+}
+
 /* As the kernels of src/launch/loop.c, which read the flag where it matters: a log tells of that. */
+static _Thread_local bool held, unread;
 static bool decides(const struct fake_call *c)
 {
-    static bool held, unread;
 
     if (strcmp(c->kernel, "ptxgen_decide") == 0) {
         int64_t *state = (int64_t *)(uintptr_t)c->param[1];
@@ -82,6 +169,11 @@ static bool decides(const struct fake_call *c)
         }
         if (c->param[4])
             condition[c->param[3]] = !state[1];
+        return true;
+    }
+    if (strcmp(c->kernel, "ptxgen_agree") == 0) {
+        agrees(c);
+        unread = true; /* what is in the flag's memory now */
         return true;
     }
     if (strcmp(c->kernel, "ptxgen_whether") == 0) {
@@ -98,13 +190,15 @@ static bool decides(const struct fake_call *c)
 
 static void run(int graph)
 {
-    for (int i = 0; i < fake.nnodes; i++) {
+    for (int i = 0; i < __atomic_load_n(&fake.nnodes, __ATOMIC_ACQUIRE); i++) {
         const struct fake_node *n = &fake.node[i];
 
         if (n->graph != graph)
             continue;
         if (strcmp(n->what, "copy") == 0) {
             fake_do_copy(&n->call);
+        } else if (strcmp(n->what, "copy 2d") == 0) {
+            fake_do_copy_2d(&n->call);
         } else if (strcmp(n->what, "fill") == 0) {
             fake_do_fill(&n->call);
         } else if (strcmp(n->what, "if") == 0) {
@@ -113,8 +207,12 @@ static void run(int graph)
         } else if (strcmp(n->what, "while") == 0) {
             while (condition[n->condition])
                 run(n->body);
+        } else if (n->calls) {
+            n->calls(n->user);
         } else if (!decides(&n->call)) {
             fake_record("run", NULL, 0, 0)->kernel = n->what;
+            if (n->table && fake.launched)
+                fake.launched(n->what, n->grid, n->call.block, &n->table);
             fake_do_launch(&n->call);
         }
     }
@@ -138,15 +236,16 @@ bool fake_spoils_capture(void)
 }
 ENTRY(cuStreamIsCapturing, cu_stream stream, int *status)
 {
-    (void)stream;
-    *status = fake.capturing;
+    *status = fake_captures(stream);
     return fake_result("cuStreamIsCapturing");
 }
 ENTRY(cuStreamBeginCapture_v2, cu_stream stream, int mode)
 {
     (void)mode;
-    begin(stream, ++graphs)->made = true;
+    pthread_mutex_lock(&lock);
+    begin(stream, new_graph())->made = true;
     fake.capture_spoiled = 0;
+    pthread_mutex_unlock(&lock);
     return fake_result("cuStreamBeginCapture");
 }
 ENTRY(cuStreamBeginCaptureToGraph, cu_stream stream, cu_graph graph, const cu_graph_node *after, const void *edge,
@@ -157,87 +256,137 @@ ENTRY(cuStreamBeginCaptureToGraph, cu_stream stream, cu_graph graph, const cu_gr
     (void)edge, (void)mode;
     if (fake_result("cuStreamBeginCaptureToGraph") != CU_OK)
         return fake_result("cuStreamBeginCaptureToGraph");
+    pthread_mutex_lock(&lock);
     c = begin(stream, (int)(uintptr_t)graph);
     c->nlast = (int)count;
     for (size_t i = 0; i < count; i++)
         c->last[i] = (int)(uintptr_t)after[i];
     fake.capture_spoiled = 0;
+    pthread_mutex_unlock(&lock);
     return CU_OK;
 }
 ENTRY(cuStreamEndCapture, cu_stream stream, cu_graph *graph)
 {
+    pthread_mutex_lock(&lock);
     struct capture *c = capture_of(stream), old = *c;
 
     *graph = (cu_graph)(uintptr_t)old.graph;
-    fake.capturing = old.before;
-    *c = capture[--ncaptures];
+    c->used = false;
+    for (int i = 0; i < CAPTURES; i++)
+        capture[i].used &= !capture[i].joined || capture[i].graph != old.graph;
+    fake.capturing = captures() || said;
+    pthread_mutex_unlock(&lock);
     return fake.capture_spoiled ? CAPTURE_INVALIDATED : fake_count("cuStreamEndCapture", old.made);
 }
 ENTRY(cuStreamGetCaptureInfo_v2, cu_stream stream, int *status, unsigned long long *id, cu_graph *graph,
       const cu_graph_node **after, size_t *count)
 {
-    static cu_graph_node node[FAKE_AFTER];
-    const struct capture *c = capture_of(stream);
+    static _Thread_local cu_graph_node node[FAKE_AFTER];
 
+    pthread_mutex_lock(&lock);
+    const struct capture *c = capture_of(stream);
     *status = c != NULL;
-    if (!c)
-        return fake_result("cuStreamGetCaptureInfo");
-    if (id)
+    if (c && id)
         *id = 1;
-    if (graph)
+    if (c && graph)
         *graph = (cu_graph)(uintptr_t)c->graph;
-    for (int i = 0; i < c->nlast; i++)
+    for (int i = 0; c && i < c->nlast; i++)
         node[i] = (cu_graph_node)(uintptr_t)c->last[i];
-    *after = node;
-    *count = (size_t)c->nlast;
+    if (c) {
+        *after = node;
+        *count = (size_t)c->nlast;
+    }
+    pthread_mutex_unlock(&lock);
     return fake_result("cuStreamGetCaptureInfo");
 }
 ENTRY(cuStreamUpdateCaptureDependencies, cu_stream stream, cu_graph_node *after, size_t count, unsigned flags)
 {
-    struct capture *c = capture_of(stream);
-
     (void)flags;
+    pthread_mutex_lock(&lock);
+    struct capture *c = capture_of(stream);
     c->nlast = (int)count;
     for (size_t i = 0; i < count; i++)
         c->last[i] = (int)(uintptr_t)after[i];
+    pthread_mutex_unlock(&lock);
     return fake_result("cuStreamUpdateCaptureDependencies");
+}
+
+/* ---- events ------------------------------------------------------------------------------------ */
+static unsigned long long event_ids;
+ENTRY(cuEventCreate, cu_event *event, unsigned flags)
+{
+    (void)flags;
+    *event = (cu_event)(uintptr_t)__atomic_add_fetch(&event_ids, 1, __ATOMIC_RELAXED);
+    return fake_count("cuEventCreate", 1);
+}
+GIVE_BACK(cuEventDestroy_v2, "cuEventDestroy", cu_event)
+ENTRY(cuEventRecord, cu_event event, cu_stream stream)
+{
+    fake_record("cuEventRecord", stream, (uintptr_t)event, 0);
+    pthread_mutex_lock(&lock);
+    const struct capture *c = fake.capturing ? find(stream) : NULL;
+    recorded[(uintptr_t)event % EVENTS] = c ? *c : (struct capture){ 0 };
+    pthread_mutex_unlock(&lock);
+    return fake_result("cuEventRecord");
+}
+ENTRY(cuStreamWaitEvent, cu_stream stream, cu_event event, unsigned flags)
+{
+    fake_record("cuStreamWaitEvent", stream, (uintptr_t)event, flags);
+    pthread_mutex_lock(&lock);
+    const int result = wait_for(stream, &recorded[(uintptr_t)event % EVENTS]);
+    pthread_mutex_unlock(&lock);
+    return result == CU_OK ? fake_result("cuStreamWaitEvent") : result;
+}
+ENTRY(cuEventSynchronize, cu_event event)
+{
+    (void)event;
+    return fake_result("cuEventSynchronize");
+}
+ENTRY(cuEventElapsedTime, float *milliseconds, cu_event begin, cu_event end)
+{
+    (void)begin, (void)end;
+    *milliseconds = 2.5f;
+    return fake_result("cuEventElapsedTime");
 }
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 ENTRY(cuGraphCreate, cu_graph *graph, unsigned flags)
 {
     (void)flags;
-    *graph = (cu_graph)(uintptr_t)++graphs;
+    *graph = (cu_graph)(uintptr_t)new_graph();
     return fake_count("cuGraphCreate", 1);
 }
 ENTRY(cuGraphConditionalHandleCreate, cu_condition *out, cu_graph graph, cu_context context, unsigned value,
       unsigned flags)
 {
     (void)graph, (void)context, (void)flags;
-    if (nconditions == CONDITIONS)
+    const int number = __atomic_fetch_add(&nconditions, 1, __ATOMIC_RELAXED);
+    if (number >= CONDITIONS)
         return CU_OUT_OF_MEMORY;
-    condition[nconditions] = (int)value;
-    *out = (cu_condition)nconditions++;
+    condition[number] = (int)value;
+    *out = (cu_condition)number;
     return fake_result("cuGraphConditionalHandleCreate");
 }
 ENTRY(cuGraphAddNode_v2, cu_graph_node *node, cu_graph graph, const cu_graph_node *after, const void *edge,
       size_t count, struct cu_condition_node *params)
 {
-    static cu_graph body;
+    static _Thread_local cu_graph body;
     struct fake_node *n;
 
     (void)edge;
     if (fake_result("cuGraphAddNode") != CU_OK)
         return fake_result("cuGraphAddNode");
+    pthread_mutex_lock(&lock);
     n = add((int)(uintptr_t)graph, params->kind == CU_CONDITION_WHILE ? "while" : "if");
     n->condition = (int)params->condition;
-    n->body = ++graphs;
+    n->body = new_graph();
     n->nafter = (int)count;
     for (size_t i = 0; i < count; i++)
         n->after[i] = (int)(uintptr_t)after[i];
     body = (cu_graph)(uintptr_t)n->body;
     params->body = &body;
     *node = (cu_graph_node)(uintptr_t)fake.nnodes;
+    pthread_mutex_unlock(&lock);
     return CU_OK;
 }
 ENTRY(cuGraphInstantiateWithFlags, cu_graph_exec *exec, cu_graph graph, unsigned long long flags)

@@ -11,11 +11,13 @@
 extern struct fake_cuda fake;
 /* Would this call of the thread spoil a capture of another thread? */
 bool fake_spoils_capture(void);
-/* Is the stream captured?  Then the call is a node. */
-bool fake_capture(const void *stream, const char *what, const struct fake_call *call);
+bool fake_captures(const void *stream);
+/* Is the stream captured?  Then the call is this node, else NULL. */
+struct fake_node *fake_capture(const void *stream, const char *what, const struct fake_call *call);
 /* What a node does when its graph runs, or a call that is not captured. */
 void fake_do_launch(const struct fake_call *c);
 void fake_do_copy(const struct fake_call *c);
+void fake_do_copy_2d(const struct fake_call *c);
 void fake_do_fill(const struct fake_call *c);
 /* The byte by which a loop ends. */
 bool fake_holds(uint64_t flag);

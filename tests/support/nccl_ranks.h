@@ -18,6 +18,7 @@
 static struct fake_cuda *fake_gpu;
 static struct fake_nccl *fake_nccl;
 static fake_nccl_comm_fn *fake_comm;
+static fake_cuda_call_fn *nccl_call;
 static double nccl_seconds = 60;
 static bool nccl_kernels;  /* those of the driver are launched, which runs nothing */
 static bool nccl_apart;    /* each rank has a device of its own */
@@ -36,14 +37,56 @@ static inline void *fake_open(const char *file, const char *symbol, const char *
     return dlsym(library, symbol);
 }
 
+/* A stage's run as a node of a graph. */
+struct nccl_node {
+    struct launch l;
+    enum dist_stage stage;
+    struct run_args args;
+    int64_t size[PROBLEM_ARGS_MAX];
+    const void *input[PROBLEM_ARGS_MAX];
+    void *output[PROBLEM_ARGS_MAX];
+    union value param[PROBLEM_ARGS_MAX + 8];
+};
+
+/* After the run, in a stream or a graph; or NULL. */
+static void (*nccl_ran)(const struct launch *l, const struct run_args *args);
+static _Atomic int nccl_replays, nccl_faults; /* runs in graphs, and those that failed */
+
+static inline ptxgen_status nccl_run_now(struct launch *l, enum dist_stage stage, const struct run_args *args)
+{
+    const ptxgen_status status = dist_machine_host.run(l, stage, args);
+    if (nccl_ran)
+        nccl_ran(l, args);
+    return status;
+}
+
+static inline void nccl_replay(void *user)
+{
+    struct nccl_node *n = user;
+    nccl_replays++;
+    nccl_faults += nccl_run_now(&n->l, n->stage, &n->args) != PTXGEN_OK;
+}
+
 static inline ptxgen_status nccl_run(struct launch *l, enum dist_stage stage, const struct run_args *args)
 {
+    const struct problem *p = l->d->split->stage[stage].problem;
     static _Thread_local int runs;
     if (nccl_late && runs++ % l->d->comm->size == l->d->comm->rank)
         nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
     if (nccl_kernels)
         return dist_machine_gpu.run(l, stage, args);
-    return l->prepares ? PTXGEN_OK : dist_machine_host.run(l, stage, args);
+    if (l->prepares)
+        return PTXGEN_OK;
+    struct nccl_node *n = calloc(1, sizeof *n);
+    *n = (struct nccl_node){ .l = *l, .stage = stage, .args = { n->size, n->input, n->output, n->param } };
+    memcpy(n->size, args->size, (size_t)p->nsizes * sizeof *n->size);
+    memcpy(n->input, args->input, (size_t)p->ninputs * sizeof *n->input);
+    memcpy(n->output, args->output, (size_t)p->noutputs * sizeof *n->output);
+    memcpy(n->param, args->param, (size_t)p->nparams * sizeof *n->param);
+    if (nccl_call(l->beside ? l->room->beside[l->inside].stream : l->stream, nccl_replay, n))
+        return PTXGEN_OK; /* the graph has it */
+    free(n);
+    return nccl_run_now(l, stage, args);
 }
 
 static inline ptxgen_status nccl_alloc(struct ptxgen_session *s, struct ptxgen_dist *d, size_t bytes, void **out)
@@ -57,6 +100,7 @@ static inline void nccl_begin(int ranks)
     fake_nccl =
         (*(fake_nccl_state_fn **)(void *[]){ fake_open(FAKE_NCCL, "fake_nccl_state", "PTXGEN_LIBNCCL") })(ranks);
     fake_comm = *(fake_nccl_comm_fn **)(void *[]){ fake_open(FAKE_NCCL, "fake_nccl_comm", "PTXGEN_LIBNCCL") };
+    nccl_call = *(fake_cuda_call_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_call", "PTXGEN_LIBCUDA") };
     fake_nccl->apart = nccl_apart;
     fake_gpu->devices = nccl_apart ? ranks : 1;
     nccl_machine = dist_machine_gpu;

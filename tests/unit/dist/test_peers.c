@@ -1,130 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_peers.c - exchanges by kernels that write into the memory of other devices.
  *
- * The devices are those of fake_cuda.c, and what the kernels do is said again here, in C: so everything but the PTX is
- * tested, which `run-gpu-tests ranks` runs.  Folds that exchange states themselves are those of the host executor.
+ * The devices are those of fake_cuda.c, and the kernels those of peer_kernels.h: so everything but the PTX is tested, which
+ * `run-gpu-tests ranks` runs.  Folds that exchange states themselves are those of the host executor.
  */
 #include <criterion/criterion.h>
 
 #include "support/nccl_ranks.h"
+#include "peer_kernels.h"
 
 static struct world w;
 static struct harness h;
 static struct rank rank[RANKS_MAX];
-static _Atomic int exchanges;
-
-/* ---- the kernels ------------------------------------------------------------------------------------------------- */
-
-static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-struct kernel {
-    const struct exchange_table *t;
-    uint32_t e;
-    double end; /* of waits */
-};
-
-/* Until the word is e or later, or with `same` e itself. */
-static void wait_for(struct kernel *k, const uint32_t *word, uint32_t e, bool same)
-{
-    for (;;) {
-        const uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-        if (same ? seen == e : (int32_t)(seen - e) >= 0)
-            return;
-        if (seconds() > k->end) {
-            *(uint32_t *)at(k->t->fault) = 1;
-            ((uint32_t *)at(k->t->window))[2] = 1;
-            return;
-        }
-        sched_yield();
-    }
-}
-
-/* Where piece c of a message begins, and its bytes. */
-static bool cut(uint64_t bytes, uint64_t piece, unsigned c, uint64_t *begin, uint64_t *n)
-{
-    *begin = c * piece;
-    *n = *begin < bytes ? bytes - *begin : 0;
-    *n = *n > piece ? piece : *n;
-    return *n > 0;
-}
-
-static void send_piece(struct kernel *k, const struct exchange_row *m, unsigned c)
-{
-    const struct exchange_table *t = k->t;
-    uint64_t begin, n;
-    if (!cut(m->send_bytes, m->send_piece, c, &begin, &n))
-        return;
-    if (!m->flag_there) {
-        memcpy((char *)at(m->slot_there) + begin, (char *)at(m->send) + begin, n);
-        return;
-    }
-    wait_for(k, at(m->done_there), k->e - 2, false);
-    char *slot = (char *)at(m->slot_there) + (k->e & 1) * t->half;
-    const bool words = m->send_bytes <= t->longest;
-    slot += (words ? 2 : 1) * begin;
-    if (!words) {
-        memcpy(slot, (char *)at(m->send) + begin, n);
-        __atomic_store_n((uint32_t *)at(m->flag_there + (k->e & 1) * t->half) + c, k->e, __ATOMIC_RELEASE);
-    }
-    for (uint64_t i = 0; words && i < n; i += 4) {
-        memcpy(slot + 2 * i, (char *)at(m->send) + begin + i, n - i < 4 ? n - i : 4);
-        __atomic_store_n((uint32_t *)(void *)(slot + 2 * i + 4), k->e, __ATOMIC_RELEASE);
-    }
-}
-
-static void get_piece(struct kernel *k, const struct exchange_row *m, unsigned c)
-{
-    const struct exchange_table *t = k->t;
-    uint64_t begin, n;
-    if (!cut(m->get_bytes, m->get_piece, c, &begin, &n))
-        return;
-    const char *slot = (char *)at(m->slot_here) + (k->e & 1) * t->half;
-    const bool words = m->get_bytes <= t->longest;
-    slot += (words ? 2 : 1) * begin;
-    if (!words) {
-        wait_for(k, (uint32_t *)at(m->flag_here + (k->e & 1) * t->half) + c, k->e, true);
-        memcpy((char *)at(m->get) + begin, slot, n);
-    }
-    for (uint64_t i = 0; words && i < n; i += 4) {
-        wait_for(k, (const uint32_t *)(const void *)(slot + 2 * i + 4), k->e, true);
-        memcpy((char *)at(m->get) + begin + i, slot + 2 * i, n - i < 4 ? n - i : 4);
-    }
-}
-
-static void launched(const char *kernel, const unsigned grid[2], unsigned threads, void *const *params)
-{
-    if (strncmp(kernel, "ptxgen_exchange", 15) != 0)
-        return;
-    struct kernel k = { .t = params[0] };
-    uint32_t *head = at(k.t->window);
-    const bool words = !strcmp(kernel, "ptxgen_exchange_words");
-    const unsigned messages = words ? threads / 32 : grid[1];
-    cr_assert(words ? grid[0] * grid[1] == 1 && threads % 32 == 0 : threads == EXCHANGE_THREADS);
-    cr_assert(messages <= EXCHANGE_MESSAGES && grid[0] <= EXCHANGE_PIECES);
-    if (head[2])
-        return;
-    k.e = head[0] + 1;
-    k.end = seconds() + 1e-9 * (double)k.t->limit;
-    for (unsigned j = 0; j < messages; j++)
-        for (unsigned c = 0; c < grid[0]; c++)
-            send_piece(&k, &k.t->row[j], c);
-    for (unsigned j = 0; j < messages; j++)
-        for (unsigned c = 0; c < grid[0]; c++)
-            get_piece(&k, &k.t->row[j], c);
-    if (head[2])
-        return;
-    head[0] = k.e;
-    for (uint32_t r = 0; r < head[3]; r++)
-        __atomic_store_n((uint32_t *)at(((uint64_t *)(void *)(head + 4))[r]), k.e, __ATOMIC_RELEASE);
-    exchanges++;
-}
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
@@ -136,7 +23,7 @@ static void begin(const char *spec, int ranks)
     w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
     nccl_apart = true;
     (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched =
-        launched;
+        peer_launched;
     world_open(&w, rank);
     for (int r = 0; r < ranks; r++)
         cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
@@ -189,14 +76,14 @@ static void agrees(const char *spec, int ranks, int64_t n, int peers, const char
             rank[r].count = (first_has_all ? n : n * (r + 1) / ranks) - rank[r].first;
         }
         world_free(&w, rank);
-        const int before = exchanges;
+        const int before = peer_exchanges;
         world_all(&w, rank, rank_runs);
         for (int r = 0; r < ranks; r++) {
             cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
             cr_expect_str_eq(ptxgen_dist_transport(rank[r].dist), transport);
         }
-        cr_expect_eq(exchanges > before, !strcmp(transport, "peers") && spec != specs[0], "%d exchanges: %s",
-                     exchanges - before, spec);
+        cr_expect_eq(peer_exchanges > before, !strcmp(transport, "peers") && spec != specs[0], "%d exchanges: %s",
+                     peer_exchanges - before, spec);
         cr_expect_null(world_collect(&w, rank), "%s", spec);
         cr_expect(harness_compare(&h), "%d ranks: %s\n%s", ranks, h.text, spec);
     }
@@ -332,7 +219,7 @@ Test(peers, ranks_are_late_in_turn)
     ptxgen_gpu *gpu[3];
     pthread_t thread[3];
     fake_gpu = (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })();
-    fake_gpu->launched = launched;
+    fake_gpu->launched = peer_launched;
     fake_gpu->devices = 3;
     fake_gpu->peers = 1;
     for (int r = 0; r < 3; r++) {

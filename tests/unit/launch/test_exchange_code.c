@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_exchange_code.c - the kernels that write into other devices' memory are PTX for every architecture. */
+/* test_exchange_code.c - the kernels that write into other devices' memory, and those that decide about loops, are PTX for
+ * every architecture.
+ */
 #include <criterion/criterion.h>
 
 #include "launch/exchange.h"
+#include "launch/launch_graph.h"
 #include "support/emit_fixture.h"
 
 Test(exchange_code, ptxas_takes_it)
@@ -15,6 +18,19 @@ Test(exchange_code, ptxas_takes_it)
     }
     for (size_t i = 0; i < sizeof arch / sizeof *arch; i++)
         cr_expect_str_empty(assemble(text, arch[i]), "%s: %s", arch[i], assemble(text, arch[i]));
+}
+
+/* The driver alone knows the function that sets a condition; the assembler of whole programs does not. */
+Test(exchange_code, ptxas_takes_the_decisions)
+{
+    static const char *const arch[] = { "sm_75", "sm_80", "sm_90", "sm_100", "sm_120" };
+    const char *const code[] = { loop_code, loop_agree_code };
+    for (size_t i = 0; i < sizeof arch / sizeof *arch; i++)
+        for (int k = 0; k < 2; k++) {
+            char flags[40];
+            snprintf(flags, sizeof flags, "%s -c", arch[i]);
+            cr_expect_str_empty(assemble(code[k], flags), "%s: %s", arch[i], assemble(code[k], flags));
+        }
 }
 
 /* The offsets that the PTX has written in it. */
