@@ -123,6 +123,12 @@ struct strategy;
 struct misfit;
 /* Blocks per multiprocessor of a grid whose blocks wait for each other: every device and the host executor have as many. */
 enum { SCAN_RESIDENT = 2 };
+/* Of segments of pieces, where the output's last dimension is the one along which pieces follow one another; and elements of
+ * memory for a tile that such an output leaves through. */
+bool scan_turns_pieces(const struct problem *p, int output);
+int scan_tile_turned(const struct plan_case *c);
+/* Results that go where indices say, one by one. */
+bool scan_stores_by_index(const struct problem *p);
 /* scan.lookback: tiles of rows take turns. */
 bool scan_takes_turns(const struct problem *p, const struct plan_case *c);
 /* Few long rows; shorter rows must be fewer.  Rows of up to 2^14 elements take no longer with a block each than with tiles

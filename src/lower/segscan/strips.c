@@ -57,8 +57,7 @@ static struct formula few(const struct problem *p, const struct plan_case *c)
     return f_and(share, f_le(f_mul(rows_of(c), tiles), scan_length(p)));
 }
 
-/* Results that go where indices say, one by one. */
-static bool stores_by_index(const struct problem *p)
+bool scan_stores_by_index(const struct problem *p)
 {
     bool any = false;
     for (int o = 0; o < p->noutputs; o++)
@@ -72,7 +71,7 @@ static bool stores_by_index(const struct problem *p)
 static void fit_registers(const struct problem *p, struct plan_case *c, int sm, bool turns)
 {
     const int each = scan_items_in_words(p);
-    const bool by_index = !turns && stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
+    const bool by_index = !turns && scan_stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
     const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || scan_loads_elsewhere(p);
     if (heavy && c->tunable[TN_THREADS] <= HALF) {
         if (c->tunable[TN_THREADS] == HALF)

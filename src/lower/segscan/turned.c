@@ -71,6 +71,52 @@ int scan_turn_elements(const struct problem *p, const struct plan_case *c, int b
     return threads / rows * access_tile_pitch(rows * n, bytes);
 }
 
+bool scan_turns_pieces(const struct problem *p, int output)
+{
+    return segments_in_pieces(p) && p->rank == 3 && last_axis(p, output) == 0;
+}
+
+int scan_tile_turned(const struct plan_case *c)
+{
+    const int elements = (int)scan_tile_elements(c);
+    return elements + elements / WARP;
+}
+
+bool segscan_pieces_fit(const struct planner *pl, const struct plan_case *c)
+{
+    enum { ROOM = 64 << 10 }; /* three blocks, beside what lanes exchange */
+    const struct problem *p = pl->plan->problem;
+    int64_t bytes = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; scan_turns_pieces(p, o) && f < p->output[o].array.nfields; f++)
+            bytes += (int64_t)scan_tile_turned(c) * ty_bytes(p->output[o].array.field[f].type);
+    return bytes > 0 && bytes <= ROOM && !c->tunable[TN_LANES] && c->tunable[TN_CLUSTER] <= 1;
+}
+
+/* Of each case, one that turns in front of it, for pieces of which a tile has several. */
+void segscan_turn_pieces(struct planner *pl, int from)
+{
+    enum { MOST_BY_INDEX = 8 };
+    struct plan *plan = pl->plan;
+    const int n = plan->ncases - from;
+    struct plan_case *c = &plan->cases[from];
+    if (!segments_in_pieces(plan->problem) || plan->ncases + n > PLAN_CASES_MAX)
+        return;
+    for (int i = n - 1; i >= 0; i--) {
+        const struct formula several = f_le(f_mul(segments_piece(plan->problem), LEAST), scan_tile_elements(&c[i]));
+        c[n + i] = c[i];
+        if (!c[i].aligned && !c[i].overridden[TN_VECTOR] && c[i].tunable[TN_VECTOR] > MOST_BY_INDEX)
+            plan_set(&c[n + i], TN_VECTOR, MOST_BY_INDEX, "addresses of elements that lie apart take registers");
+        c[i].turns = segscan_pieces_fit(pl, &c[i]);
+        c[i].code.name = arena_printf(&pl->s->arena, "%s_turned", c[i].code.name);
+        c[i].code.guard = f_and(several, c[i].code.guard);
+    }
+    if (c[0].turns && c[n - 1].turns)
+        plan->ncases += n;
+    else
+        memmove(c, c + n, sizeof *c * (size_t)n);
+}
+
 static int64_t tile_bytes(const struct problem *p, const struct plan_case *c)
 {
     int64_t bytes = 0;
