@@ -191,6 +191,8 @@ void turn_take(struct items *h, const struct direct_vars *ahead);
  * block arrives. */
 void turn_keep(void *of, int output, int i, const kb_val *x);
 void turn_leave(struct items *h, kb_val exists);
+/* (turn_pieces.c) Its second half, with scan_turn_several(). */
+void turn_leave_pieces(const struct items *h, kb_val exists);
 
 /* ---- outputs that some elements write (kept.c) -------------------------------------------------------------------- */
 

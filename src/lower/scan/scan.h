@@ -113,6 +113,8 @@ bool scan_turns_inputs(const struct problem *p);
 bool scan_turns_output(const struct problem *p, int output);
 /* Neither that axis nor the space's last one is scanned: blocks take boxes of both, plane by plane. */
 bool scan_turn_planes(const struct problem *p, const struct plan_case *c);
+/* Two axes are scanned, of which it is the first; the last of three is kept. */
+bool scan_turn_several(const struct problem *p);
 /* Elements of `bytes` of such a tile. */
 int scan_turn_elements(const struct problem *p, const struct plan_case *c, int bytes);
 
@@ -123,8 +125,7 @@ struct strategy;
 struct misfit;
 /* Blocks per multiprocessor of a grid whose blocks wait for each other: every device and the host executor have as many. */
 enum { SCAN_RESIDENT = 2 };
-/* Of segments of pieces, where the output's last dimension is the one along which pieces follow one another; and elements of
- * memory for a tile that such an output leaves through. */
+/* Where the output's last dimension is the first of two scanned ones; and, of segments of pieces, elements of memory for a tile that such an output leaves through. */
 bool scan_turns_pieces(const struct problem *p, int output);
 int scan_tile_turned(const struct plan_case *c);
 /* Results that go where indices say, one by one. */

@@ -14,6 +14,11 @@
 
 enum { LEAST = 8, WARP = 32 };
 
+bool scan_turn_several(const struct problem *p)
+{
+    return p->rank == 3 && p->space[0].reduced && p->space[1].reduced && !p->space[2].reduced;
+}
+
 static int scanned_axis(const struct problem *p)
 {
     int axis = -1, n = 0;
@@ -22,6 +27,10 @@ static int scanned_axis(const struct problem *p)
             axis = d;
             n++;
         }
+    if (scan_turn_several(p)) {
+        axis = 0;
+        n = 1;
+    }
     return n == 1 && p->offsets < 0 && p->flags < 0 && !p->key && state_determinism(p) != DET_DEVICE ? axis : -1;
 }
 
@@ -48,7 +57,7 @@ int scan_turn(const struct problem *p)
         all &= axis >= 0 && axis != last && axis != scanned && (turn < 0 || axis == turn);
         turn = axis >= 0 && axis != last && (turn < 0 || axis == scanned) ? axis : turn;
     }
-    return turn == scanned || all ? turn : -1;
+    return turn == scanned || (all && !scan_turn_several(p)) ? turn : -1;
 }
 
 bool scan_turns_inputs(const struct problem *p) { return scan_turn(p) >= 0 && !p->space[scan_turn(p)].reduced; }
@@ -73,7 +82,7 @@ int scan_turn_elements(const struct problem *p, const struct plan_case *c, int b
 
 bool scan_turns_pieces(const struct problem *p, int output)
 {
-    return segments_in_pieces(p) && p->rank == 3 && last_axis(p, output) == 0;
+    return (segments_in_pieces(p) || scan_turn_several(p)) && p->rank == 3 && last_axis(p, output) == 0;
 }
 
 int scan_tile_turned(const struct plan_case *c)
@@ -130,10 +139,11 @@ static int64_t tile_bytes(const struct problem *p, const struct plan_case *c)
     return bytes;
 }
 
-/* Planes are not for threads that share columns. */
+/* Planes are not for threads that share columns, several axes for none that do not. */
 static bool may_turn(const struct problem *p, const struct plan_case *c)
 {
-    return scan_turn(p) >= 0 && (!scan_turn_planes(p, c) || c->tunable[TN_ROWS] == 1);
+    const bool alone = c->tunable[TN_ROWS] == 1;
+    return scan_turn(p) >= 0 && (!scan_turn_planes(p, c) || alone) && !(scan_turn_several(p) && alone);
 }
 
 /* Beside what blocks combine; all but the largest leave room for others. */
