@@ -92,6 +92,9 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     t->alone = kb_eq(k, index, 0);
     if (equal)
         t->alone = kb_or(k, t->alone, find_rows(g, h, tile));
+    if (equal && scan_asks_indices(g->p))
+        items_walk(h);
+    h->alone = rows(g) && !equal && !mark && scan_asks_indices(g->p);
     h->marked = h->within = mark != NULL;
     if (mark)
         mark(g, h);

@@ -128,6 +128,8 @@ enum { SCAN_RESIDENT = 2 };
 /* Where the output's last dimension is the first of two scanned ones; and, of segments of pieces, elements of memory for a tile that such an output leaves through. */
 bool scan_turns_pieces(const struct problem *p, int output);
 int scan_tile_turned(const struct plan_case *c);
+/* Of several dimensions: are indices asked for, by index(), by inputs or by outputs? */
+bool scan_asks_indices(const struct problem *p);
 /* Results that go where indices say, one by one. */
 bool scan_stores_by_index(const struct problem *p);
 /* scan.lookback: tiles of rows take turns. */
