@@ -159,9 +159,10 @@ bool items_store_words(const struct items *h, int output);
 int items_distance(const struct items *h, int i);
 /* Is position i inside the segment? */
 kb_val items_inside(const struct items *h, int i);
-/* (segment.c) The indices of consecutive positions of several rows, from those of the thread's first one on; and what is
- * known of them at position i, which is at `at` or, if it is not inside, the last one. */
-void items_walk(struct items *h);
+/* (segment.c) The indices of consecutive positions, where they are asked for: of `segment` alone; or of several rows, from
+ * those of the thread's first one on.  And what is known of them at position i, which is at `at` or, if it is not inside, the
+ * last one. */
+void items_know_indices(struct items *h, bool alone);
 void items_set_indices(const struct items *h, struct point *pt, int i, kb_val at);
 /* The point at position i, or at the last one inside. */
 void items_point(const struct items *h, struct point *pt, int i);

@@ -75,7 +75,7 @@ static void next_indices(struct gen *g, kb_val on, kb_val *index)
     }
 }
 
-void items_walk(struct items *h)
+static void walk(struct items *h)
 {
     struct gen *g = h->g;
     kb *k = g->k;
@@ -90,6 +90,13 @@ void items_walk(struct items *h)
         next_indices(g, i + 1 < h->n ? items_inside(h, i + 1) : kb_false(k), index);
     }
     h->walked = true;
+}
+
+void items_know_indices(struct items *h, bool alone)
+{
+    h->alone = alone && scan_asks_indices(h->g->p);
+    if (!alone && scan_asks_indices(h->g->p))
+        walk(h);
 }
 
 void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty)
