@@ -109,7 +109,10 @@ void segscan_turn_pieces(struct planner *pl, int from)
     struct plan *plan = pl->plan;
     const int n = plan->ncases - from;
     struct plan_case *c = &plan->cases[from];
-    if (!segments_in_pieces(plan->problem) || plan->ncases + n > PLAN_CASES_MAX)
+    bool any = false;
+    for (int o = 0; o < plan->problem->noutputs; o++)
+        any |= segments_in_pieces(plan->problem) && scan_turns_pieces(plan->problem, o);
+    if (!any || plan->ncases + n > PLAN_CASES_MAX)
         return;
     for (int i = n - 1; i >= 0; i--) {
         const struct formula several = f_le(f_mul(segments_piece(plan->problem), LEAST), scan_tile_elements(&c[i]));
