@@ -18,7 +18,15 @@
     "'i32[n]'}\n"
 #define ORDERED                                                                                                        \
     "kind: reduce\ninputs: {x: 'i32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\ninit: 1\n"                          \
-    "operator: {state: i32, combine: a * b + b}\noutputs: {s: 'i32[k-1]'}\n"
+    "operator: {state: i32, combine: if b % 3 == 0 then a else b}\noutputs: {s: 'i32[k-1]'}\n"
+/* In any order; and of two fields, which do not fit in the place of an element. */
+#define UNORDERED                                                                                                      \
+    "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\ninit: 7\n"                          \
+    "operator: {state: i32, combine: a + b + 1, commutative: true}\noutputs: {s: 'i32[k-1]'}\n"
+#define OF_TWO(commutative, combined)                                                                                  \
+    "kind: reduce\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\nmap: {a: x, b: x * x}\n"            \
+    "operator: {state: {a: i32, b: i32}, identity: {a: 0, b: 0}, commutative: " commutative                            \
+    ", combine: {a: a.a + b.a, b: a.b + b.b + " combined "}}\noutputs: {s: {type: 'i32[k-1]', value: r.b}}\n"
 
 static const struct row {
     const char *name, *spec, *arch;
@@ -83,9 +91,27 @@ static const struct row {
     { "tiles without an identity",
       ORDERED,
       "sm_90",
-      { "strategy", "segreduce.offsets", "copy_stages", "3" },
-      true,
-      { { 0 } } },
+      { "strategy", "segreduce.offsets", "copy_stages", "3", "threads", "64" },
+      false,
+      { { 5000, 61 }, { 9001, 700 }, { 3, 9 }, { 60001, 5 } } },
+    { "tiles without an identity, any order",
+      UNORDERED,
+      "sm_90",
+      { "strategy", "segreduce.offsets", "items", "2", "threads", "64" },
+      false,
+      { { 5000, 61 }, { 9001, 700 }, { 3, 9 }, { 60001, 5 } } },
+    { "tiles of states of two fields",
+      OF_TWO("false", "a.a * b.a"),
+      "sm_80",
+      { "strategy", "segreduce.offsets", "items", "1", "threads", "128" },
+      false,
+      { { 5000, 61 }, { 9001, 700 }, { 3, 9 }, { 60001, 5 } } },
+    { "tiles of states of two fields, any order",
+      OF_TWO("true", "2 * a.a * b.a"),
+      "sm_90",
+      { "strategy", "segreduce.offsets", "items", "3", "threads", "64" },
+      false,
+      { { 5000, 61 }, { 9001, 700 }, { 3, 9 }, { 60001, 5 } } },
     { "rows of segments between offsets",
       SCANNED,
       "sm_90",

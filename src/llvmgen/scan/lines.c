@@ -16,17 +16,13 @@
 
 static int line_size(const struct lines *l) { return KB_WARP * l->v; }
 
-/* Place of value i = line * v + position in the vector. */
-static kb_val place(const struct lines *l, int i)
-{
-    return kb_add(l->g->k, l->own, i / l->v * line_size(l) + i % l->v);
-}
+kb_val lines_place(const struct lines *l, int i) { return kb_add(l->g->k, l->own, i / l->v * line_size(l) + i % l->v); }
 
 static kb_val inside(void *of, int i)
 {
     const struct lines *l = of;
     kb *k = l->g->k;
-    const kb_val p = place(l, i);
+    const kb_val p = lines_place(l, i);
     return kb_and(k, kb_ge(k, p, l->from), kb_lt(k, p, l->to));
 }
 
@@ -181,7 +177,7 @@ static void load_vectors(struct lines *l)
     kb *k = g->k;
     LET(last, last_vector(l));
     for (int i = 0; i < l->n * l->v; i += l->v) {
-        const kb_val at = kb_min(k, place(l, i), last);
+        const kb_val at = kb_min(k, lines_place(l, i), last);
         direct_load(g, vector_base(l, at), vector_offset(l, at), 0, l->v, g->c->aligned, &l->direct[i]);
         lines_reverse(l, i, l->v);
     }
@@ -200,7 +196,7 @@ static void places(struct lines *l)
 {
     kb *k = l->g->k;
     for (int i = 0; i < l->n * l->v; i++)
-        l->at[i] = kb_max(k, kb_min(k, place(l, i), kb_sub(k, l->to, 1)), l->from);
+        l->at[i] = kb_max(k, kb_min(k, lines_place(l, i), kb_sub(k, l->to, 1)), l->from);
     lines_find_gaps(l);
 }
 
@@ -248,7 +244,7 @@ static void single_head(struct lines *l)
     for (int i = 0; i < l->n * l->v; i++) {
         l->head[i] = l->tail[i] = kb_false(k);
         if (i < l->v)
-            l->head[i] = kb_and(k, l->is_start, kb_eq(k, place(l, i), l->from));
+            l->head[i] = kb_and(k, l->is_start, kb_eq(k, lines_place(l, i), l->from));
     }
 }
 
@@ -294,7 +290,7 @@ static void marked_heads(struct lines *l)
     kb *k = l->g->k;
     const int v = l->v;
     for (int i = 0; i < l->n * v; i++) {
-        const kb_val p = place(l, i / v * v);
+        const kb_val p = lines_place(l, i / v * v);
         l->head[i] = block_marked(l->g, *l->marks, p, i % v, v);
         l->tail[i] = kb_false(k);
     }
@@ -361,6 +357,8 @@ void lines_scan(struct lines *l, struct run before)
 static enum store_way line_way(void *of, int output)
 {
     const struct lines *l = of;
+    if (l->leaving && scan_turns_pieces(l->g->p, output))
+        return STORE_KEPT;
     return access_output_vector(l->g->p, output) ? STORE_TOGETHER : STORE_ALONE;
 }
 
@@ -371,7 +369,7 @@ static void store_vector(void *of, int output, int i, kb_val *x)
     struct gen *g = l->g;
     kb *k = g->k;
     const kb_ptr out = gen_output(g, output);
-    const kb_val at = place(l, i);
+    const kb_val at = lines_place(l, i);
     if (lines_turned(g)) {
         lines_store_across(l, out, i, x);
         return;
@@ -395,8 +393,10 @@ static void store_vector(void *of, int output, int i, kb_val *x)
 
 void lines_store(struct lines *l)
 {
-    const struct places places = { l->g, l, l->n * l->v, l->v, line_point, inside, line_way, store_vector, NULL };
+    const struct places places = { l->g, l, l->n * l->v, l->v, line_point, inside, line_way, store_vector, lines_keep };
     places_store(&places);
+    if (l->leaving)
+        lines_leave(l);
 }
 
 void lines_store_totals(struct lines *l)
@@ -417,9 +417,9 @@ kb_tup lines_last(struct lines *l, kb_val *mine)
     kb *k = l->g->k;
     const kb_val last = kb_sub(k, l->to, 1);
     kb_tup x = l->result[0];
-    *mine = kb_eq(k, place(l, 0), last);
+    *mine = kb_eq(k, lines_place(l, 0), last);
     for (int i = 1; i < l->n * l->v; i++) {
-        const kb_val here = kb_eq(k, place(l, i), last);
+        const kb_val here = kb_eq(k, lines_place(l, i), last);
         x = kb_select(k, here, l->result[i], x);
         *mine = kb_or(k, *mine, here);
     }

@@ -25,7 +25,7 @@ struct line_rows {
 
 enum { LINE_GAPS_MAX = 2 };
 
-/* The caller sets the fields up to `turn`. */
+/* The caller sets the fields up to `leaving`. */
 struct lines {
     struct gen *g;
     const struct scan_segment *segment; /* what positions count: a segment, or all of them as one sequence */
@@ -38,6 +38,7 @@ struct lines {
     const struct line_rows *rows; /* NULL: the tile is part of one segment, unless … */
     kb_ptr turn;                  /* lines_turn_new() */
     const kb_ptr *marks;          /* … not NULL: segments begin where this map says (block_marks.c) */
+    const struct turn *leaving;   /* lines_leaving_new(), or NULL */
 
     bool turned; /* outputs have changed sides */
     int ngaps;   /* of segments of pieces: of consecutive places; between pieces, and from row to row */
@@ -71,6 +72,15 @@ void lines_find_gaps(struct lines *l);
 void lines_load_pieces(struct lines *l);
 void lines_turn_direct(struct lines *l);
 void lines_store_across(struct lines *l, kb_ptr out, int i, kb_val *x);
+
+/* Place of value i = line * v + position in the vector. */
+kb_val lines_place(const struct lines *l, int i);
+
+/* (segscan/turn_pieces.c) A block's tile of segments of pieces whose outputs turn: the memory that they leave through, once
+ * per kernel.  Then values are kept there, and leave; the block arrives, and meets a barrier before it keeps others. */
+void lines_leaving_new(struct gen *g, struct turn *t);
+void lines_keep(void *of, int output, int i, const kb_val *x);
+void lines_leave(const struct lines *l);
 
 /* Places before the position: distance to where a vector of memory begins.  `position` and the result are i64. */
 kb_val lines_skew(struct gen *g, const struct scan_segment *s, int v, kb_val position);

@@ -48,15 +48,6 @@ static kb_val element_apart(const struct items *h, int i, kb_val at)
     return kb_add(k, element, kb_mul(k, g->p->reverse ? kb_neg(k, steps) : steps, stride));
 }
 
-/* The indices of a point of a segment along the last axis, so that none is divided. */
-static void set_indices(const struct items *h, struct point *pt, kb_val at)
-{
-    kb *k = h->g->k;
-    const kb_val position = kb_add(k, h->base, kb_cast(k, at, TY_I64));
-    memcpy(pt->index, h->segment->here.index, sizeof pt->index);
-    pt->index[h->g->p->rank - 1] = h->g->p->reverse ? kb_sub(k, kb_sub(k, h->segment->length, 1), position) : position;
-}
-
 void items_point(const struct items *h, struct point *pt, int i)
 {
     struct gen *g = h->g;
@@ -70,8 +61,7 @@ void items_point(const struct items *h, struct point *pt, int i)
             point_init(pt, g, kb_sub(k, last, h->base), kb_neg(k, at), 0);
         else
             point_init(pt, g, kb_add(k, s->first, h->base), at, 0);
-        if (h->turn)
-            set_indices(h, pt, at);
+        items_set_indices(h, pt, i, at);
         return;
     }
     kb_val position = kb_add(k, h->base, kb_cast(k, at, TY_I64));

@@ -424,6 +424,8 @@ void scan_ring_load(struct scan_ring *r, struct scan_ring_tile *t, kb_val thread
     h->full = kb_assume_uniform(kb_eq(k, t->valid, r->tile), KB_UNI_BLOCK); /* as the ticket is */
     h->is_start = kb_and(k, kb_eq(k, t->index, 0), kb_eq(k, thread, 0));
     h->packed = !scan_marked(g->p) && packed_fits(g->p, h->n, h->n);
+    if (scan_keeps(g->p) && !scan_few_columns(g->p))
+        items_know_indices(h, scan_own_tiles(g->p));
     h->beside = scan_ring_beside(g->p);
     for (int i = 0; i < h->n; i++)
         h->head[i] = kb_false(k);

@@ -109,6 +109,10 @@ struct items {
     const struct scan_ring *ring; /* the tile is one of a ring (ring.h) */
     const struct scan_ring_tile *ring_tile;
 
+    /* How indices follow without a division per position: all of the tile's are of `segment`, or they are these. */
+    bool alone, walked;
+    kb_val index[SCAN_ITEMS_MAX][SPACE_MAX];
+
     const struct turn *turn; /* the tile is one of a strip whose arrays lie in two orders (turn.c), or NULL */
 
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
@@ -155,6 +159,11 @@ bool items_store_words(const struct items *h, int output);
 int items_distance(const struct items *h, int i);
 /* Is position i inside the segment? */
 kb_val items_inside(const struct items *h, int i);
+/* (segment.c) The indices of consecutive positions, where they are asked for: of `segment` alone; or of several rows, from
+ * those of the thread's first one on.  And what is known of them at position i, which is at `at` or, if it is not inside, the
+ * last one. */
+void items_know_indices(struct items *h, bool alone);
+void items_set_indices(const struct items *h, struct point *pt, int i, kb_val at);
 /* The point at position i, or at the last one inside. */
 void items_point(const struct items *h, struct point *pt, int i);
 /* Are neighbours taken from the values that the thread has loaded, where it has?  For conditions, which compare them. */
@@ -191,6 +200,8 @@ void turn_take(struct items *h, const struct direct_vars *ahead);
  * block arrives. */
 void turn_keep(void *of, int output, int i, const kb_val *x);
 void turn_leave(struct items *h, kb_val exists);
+/* (turn_pieces.c) Its second half, with scan_turn_several(). */
+void turn_leave_pieces(const struct items *h, kb_val exists);
 
 /* ---- outputs that some elements write (kept.c) -------------------------------------------------------------------- */
 

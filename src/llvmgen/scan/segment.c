@@ -42,6 +42,63 @@ void segment_open_all(struct gen *g, struct scan_segment *s)
         g->here = NULL; /* operators read nothing that differs between segments */
 }
 
+/* ---- indices without division ------------------------------------------------------------------------------------ */
+
+void items_set_indices(const struct items *h, struct point *pt, int i, kb_val at)
+{
+    const struct problem *p = h->g->p;
+    kb *k = h->g->k;
+    if (h->walked)
+        memcpy(pt->index, h->index[i], sizeof pt->index);
+    if (!h->turn && !h->alone)
+        return;
+    for (int d = 0; d < p->rank; d++)
+        if (!p->space[d].reduced)
+            pt->index[d] = h->segment->here.index[d];
+    if (scan_axes(p) != 1)
+        return;
+    const kb_val position = kb_add(k, h->base, kb_cast(k, at, TY_I64));
+    pt->index[p->rank - 1] = p->reverse ? kb_sub(k, kb_sub(k, h->segment->length, 1), position) : position;
+}
+
+/* index := those of the next element in the direction of the scan, where `on`. */
+static void next_indices(struct gen *g, kb_val on, kb_val *index)
+{
+    kb *k = g->k;
+    const kb_val zero = kb_imm(k, TY_I64, 0);
+    for (int d = g->p->rank - 1; d >= 0; d--) {
+        const kb_val step = kb_cast(k, on, TY_I64), extent = gen_extent(g, &g->p->space[d].extent);
+        const kb_val next = g->p->reverse ? kb_sub(k, index[d], step) : kb_add(k, index[d], step);
+        const kb_val around = g->p->reverse ? kb_lt(k, next, 0) : kb_ge(k, next, extent);
+        index[d] = d ? kb_select(k, around, g->p->reverse ? kb_sub(k, extent, 1) : zero, next) : next;
+        on = around;
+    }
+}
+
+static void walk(struct items *h)
+{
+    struct gen *g = h->g;
+    kb *k = g->k;
+    const struct scan_segment *s = h->segment;
+    const kb_val at = kb_add(k, h->base, kb_cast(k, kb_min(k, h->own, kb_sub(k, h->valid, 1)), TY_I64));
+    kb_val rest = kb_add(k, s->first, g->p->reverse ? kb_sub(k, kb_sub(k, s->length, 1), at) : at), index[SPACE_MAX];
+    for (int d = g->p->rank - 1; d > 0; d--)
+        index[d] = index_along(g, d, &rest);
+    index[0] = rest;
+    for (int i = 0; i < h->n; i++) {
+        memcpy(h->index[i], index, sizeof index);
+        next_indices(g, i + 1 < h->n ? items_inside(h, i + 1) : kb_false(k), index);
+    }
+    h->walked = true;
+}
+
+void items_know_indices(struct items *h, bool alone)
+{
+    h->alone = alone && scan_asks_indices(h->g->p);
+    if (!alone && scan_asks_indices(h->g->p))
+        walk(h);
+}
+
 void segment_finish(struct gen *g, struct scan_segment *s, kb_tup state, kb_val empty)
 {
     const kb_tup total = kb_select(g->k, empty, state_start(g), state);

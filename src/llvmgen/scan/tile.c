@@ -65,6 +65,20 @@ static struct aggregates totals_of_warps(struct items *h, bool cuts)
     return totals;
 }
 
+static void find_segments(struct tile *t, bool equal, mark_fn *mark)
+{
+    struct items *h = &t->items;
+    struct gen *g = h->g;
+    t->alone = kb_eq(g->k, t->index, 0);
+    if (equal)
+        t->alone = kb_or(g->k, t->alone, find_rows(g, h, tile_size(g)));
+    if (rows(g) && !mark)
+        items_know_indices(h, !equal);
+    h->marked = h->within = mark != NULL;
+    if (mark)
+        mark(g, h);
+}
+
 /* Tile `index` of t->segment; `equal`: rows begin within tiles.  The block's ticket where *ticket is asked for. */
 static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, bool equal, mark_fn *mark,
                  struct ticket *ticket)
@@ -89,12 +103,7 @@ static void load(struct gen *g, struct tile *t, kb_val number, kb_val index, boo
     h->valid = kb_cast(k, kb_min(k, kb_sub(k, t->segment.length, h->base), tile), TY_I32);
     h->full = kb_eq(k, h->valid, tile);
     h->is_start = kb_and(k, kb_eq(k, index, 0), kb_thread0(k));
-    t->alone = kb_eq(k, index, 0);
-    if (equal)
-        t->alone = kb_or(k, t->alone, find_rows(g, h, tile));
-    h->marked = h->within = mark != NULL;
-    if (mark)
-        mark(g, h);
+    find_segments(t, equal, mark);
     kb_section(k, "load");
     const bool late = ticket && h->counted; /* the epoch sets out with the elements; others gained nothing by it */
     const kb_val fetched = late ? ticket_fetch(g) : t->number;

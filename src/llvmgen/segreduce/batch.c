@@ -5,6 +5,10 @@
  * out those of its chunk.  It walks along the chunk and leaves a total at every end.  What lanes have left over is
  * joined by a segmented scan (Sengupta et al. 2007), shortened to the distance of the nearest end, and completes the
  * first total of each chunk.
+ *
+ * Where no segment has gone on, the padding element stands, if the operator has one.  Otherwise partials know that they
+ * have nothing (`have`), and what is combined with them is chosen away: a user's operator sees more pairs then, but no
+ * result depends on those.
  */
 #include "shares.h"
 
@@ -82,6 +86,38 @@ static void chunk_walk(struct shares *s, const struct chunk *c,
     }
 }
 
+static kb_val has(struct gen *g, const struct partial *p) { return g->padded ? kb_true(g->k) : kb_get(g->k, p->have); }
+
+/* x after acc, or x alone where acc has nothing; no branch per element. */
+static kb_tup appended(struct gen *g, kb_tup acc, kb_val have, kb_tup x)
+{
+    const kb_tup both = state_combine(g, acc, x);
+    return g->padded ? both : kb_select(g->k, have, both, x);
+}
+
+static void set_have(struct gen *g, struct partial *p, kb_val have)
+{
+    if (!g->padded)
+        kb_set(g->k, p->have, have);
+}
+
+/* The partial has x in lane 0, if `has` holds there, and nothing in the other lanes. */
+static void set_in_lane0(struct gen *g, struct partial *p, kb_tup x, kb_val has)
+{
+    kb *k = g->k;
+    kb_set(k, p->x, g->padded ? kb_select(k, kb_lane0(k), x, state_pad_value(g)) : x);
+    set_have(g, p, kb_and(k, kb_lane0(k), has));
+}
+
+/* The partials of all lanes in order, in lane 0. */
+static void gather(struct gen *g, struct partial *p)
+{
+    if (g->padded)
+        kb_set(g->k, p->x, warp_reduce(g, kb_get(g->k, p->x), KB_WARP, valid_all()));
+    else
+        warp_reduce_some(g, p->x, p->have);
+}
+
 /* ---- no segment ends --------------------------------------------------------------------------------------------- */
 
 static void take_elements(struct shares *s, const struct chunk *c, kb_val done, int n, void *into)
@@ -89,8 +125,12 @@ static void take_elements(struct shares *s, const struct chunk *c, kb_val done, 
     struct direct d[UNROLL];
     struct point pt[UNROLL];
     chunk_points(s, c, done, n, d, pt);
+    struct partial *p = into;
+    kb_tup x = kb_get(s->g->k, p->x);
     for (int u = 0; u < n; u++)
-        partial_take(s->g, into, point_map(&pt[u]));
+        x = appended(s->g, x, u ? kb_true(s->g->k) : has(s->g, p), point_map(&pt[u]));
+    kb_set(s->g->k, p->x, x);
+    set_have(s->g, p, kb_true(s->g->k));
 }
 
 void batch_inside(struct shares *s, const struct batch *b)
@@ -106,9 +146,9 @@ void batch_inside(struct shares *s, const struct batch *b)
     }
     struct partial part = partial_new(g, "part");
     chunk_walk(s, &c, take_elements, &part);
-    const kb_tup total = warp_reduce(g, kb_get(k, part.x), KB_WARP, valid_all());
+    gather(g, &part);
     kb_if(k, kb_lane0(k)) {
-        partial_take(g, &s->open, total);
+        partial_take(g, &s->open, kb_get(k, part.x));
     }
 }
 
@@ -119,8 +159,8 @@ void share_gather_open(struct shares *s)
     if (!state_commutative(g->p))
         return;
     kb_if(k, share_uniform(kb_get(k, s->spread))) {
-        const kb_tup total = warp_reduce(g, kb_get(k, s->open.x), KB_WARP, valid_all());
-        kb_set(k, s->open.x, kb_select(k, kb_lane0(k), total, state_pad_value(g)));
+        gather(g, &s->open);
+        set_in_lane0(g, &s->open, kb_get(k, s->open.x), has(g, &s->open));
         kb_set(k, s->spread, kb_false(k));
     }
 }
@@ -176,18 +216,31 @@ static void walk_elements(struct shares *s, const struct chunk *c, kb_val done, 
     kb_arr memory = total_memory(s, c->stage);
     for (int f = 0; f < memory.n && s->in_place; f++)
         memory.e[f] = kb_advance(k, memory.e[f], kb_add(k, c->at, done));
+    kb_val have = has(g, &w->acc);
     for (int u = 0; u < n; u++) {
-        partial_take(g, &w->acc, point_map(&pt[u]));
-        const kb_tup total = kb_get(k, w->acc.x);
+        const kb_tup total = appended(g, kb_get(k, w->acc.x), have, point_map(&pt[u]));
         const kb_val ends = kb_ne(k, kb_and(k, marks, 1 << u), 0), slot = kb_get(k, w->slot);
         kb_if(k, ends) {
             kb_store(k, memory, s->in_place ? kb_imm(k, TY_I32, u) : slot, total);
         }
-        kb_set(k, w->acc.x, kb_select(k, ends, state_pad_value(g), total));
+        kb_set(k, w->acc.x, g->padded ? kb_select(k, ends, state_pad_value(g), total) : total);
+        have = g->padded ? have : kb_not(k, ends);
         if (!s->in_place)
             kb_set(k, w->slot, kb_add(k, slot, kb_cast(k, ends, TY_I32)));
     }
     kb_set(k, w->marks, kb_shr(k, marks, n));
+    set_have(g, &w->acc, have);
+}
+
+/* Has the lane d before this one something? */
+static kb_val have_above(kb *k, const struct partial *p, int d)
+{
+    return kb_ne(k, kb_shfl_up(k, kb_cast(k, kb_get(k, p->have), TY_U32), d), 0);
+}
+
+static kb_val lane_has(kb *k, const struct partial *p, int lane)
+{
+    return kb_ne(k, kb_shfl_idx(k, kb_cast(k, kb_get(k, p->have), TY_U32), lane), 0);
 }
 
 /* What lanes have left over, joined up to the nearest end before them.  `cut`: lanes with an end. */
@@ -200,8 +253,13 @@ static void join_chunks(struct shares *s, kb_val cut, struct partial *acc)
     LET(reach, kb_add(k, kb_sub(k, kb_lane(k), KB_WARP - 1), behind));
     for (int d = 1; d < KB_WARP; d *= 2) {
         const kb_tup mine = kb_get(k, acc->x), other = kb_shfl_up(k, mine, d);
-        kb_if(k, kb_ge(k, reach, d)) {
-            kb_set(k, acc->x, state_combine(g, other, mine));
+        kb_val reached = kb_ge(k, reach, d);
+        if (!g->padded)
+            reached = kb_and(k, reached, have_above(k, acc, d));
+        kb_if(k, reached) {
+            const kb_tup both = state_combine(g, other, mine);
+            kb_set(k, acc->x, g->padded ? both : kb_select(k, kb_get(k, acc->have), both, other));
+            set_have(g, acc, kb_true(k));
         }
     }
 }
@@ -268,15 +326,18 @@ void batch_ends(struct shares *s, const struct batch *b, void (*take_head)(struc
     struct walk w = { .acc = { .x = kb_var_new(k, kb_get(k, s->open.x), "acc") },
                       .marks = kb_var_new(k, marks, "marks"),
                       .slot = kb_var_new(k, ahead, "slot") };
+    if (!g->padded)
+        w.acc.have = kb_var_new(k, kb_get(k, s->open.have), "acc_have");
     chunk_walk(s, &c, walk_elements, &w);
     LET(cut, kb_ne(k, marks, 0));
     join_chunks(s, kb_ballot(k, cut), &w.acc);
     const kb_tup before = kb_shfl_up(k, kb_get(k, w.acc.x), 1);
-    kb_if(k, kb_and(k, cut, kb_gt(k, kb_lane(k), 0))) {
+    const kb_val has_before = g->padded ? kb_true(k) : have_above(k, &w.acc, 1);
+    kb_if(k, kb_and(k, kb_and(k, cut, has_before), kb_gt(k, kb_lane(k), 0))) {
         kb_store(k, memory, ahead, state_combine(g, before, kb_load(k, memory, ahead)));
     }
     const kb_tup left = kb_shfl_idx(k, kb_get(k, w.acc.x), KB_WARP - 1);
-    kb_set(k, s->open.x, kb_select(k, kb_lane0(k), left, state_pad_value(g)));
+    set_in_lane0(g, &s->open, left, g->padded ? kb_true(k) : lane_has(k, &w.acc, KB_WARP - 1));
     kb_warp_sync(k); /* totals are complete */
     const kb_val last = kb_add(k, b->at, kb_sub(k, kb_sub(k, kb_get(k, s->now.end), 1), b->pos));
     finish(s, b, s->in_place ? last : set_before(k, b->ends), take_head);

@@ -285,11 +285,18 @@ static void finish_staged(struct gen *g, kb_val number)
     kb_if(k, kb_ge(k, segment, 0)) {
         segment_known(g, &seg, segment, segment);
         segment_enter(g, &seg);
-        kb_tvar tails = kb_var_new(k, kb_select(k, kb_ge(k, own, begin), tail, state_pad_value(g)), "tails");
+        const kb_val some = kb_ge(k, own, begin);
+        kb_tvar tails = kb_var_new(k, g->padded ? kb_select(k, some, tail, state_pad_value(g)) : tail, "tails");
         kb_if(k, kb_gt(k, kb_sub(k, number, begin), KB_WARP)) {
             kb_set(k, tails, combine_tails(g, begin, number));
         }
-        kb_else { kb_set(k, tails, warp_reduce(g, kb_get(k, tails), KB_WARP, valid_all())); }
+        kb_else
+        {
+            if (g->padded)
+                kb_set(k, tails, warp_reduce(g, kb_get(k, tails), KB_WARP, valid_all()));
+            else
+                warp_reduce_some(g, tails, kb_var_new(k, some, "some"));
+        }
         finish_cut(g, &seg, kb_get(k, tails), kb_true(k), head);
     }
 }

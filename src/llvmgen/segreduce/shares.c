@@ -78,14 +78,20 @@ struct summary {
     kb_ptr head,
         head_first; /* i64: the segment that ends in the share and began before it, if any; its first element */
     kb_ptr ended;   /* u32: a segment ends in the share */
+    kb_ptr open;    /* u32: something is left over; where the state has no padding element */
     kb_arr totals;  /* 2 w: of the head; 2 w + 1: of what is left over */
 };
 static struct summary summary_new(struct gen *g)
 {
     kb *k = g->k;
     const int warps = kb_threads(k) / KB_WARP;
-    return (struct summary){ kb_shared_v(k, TY_I64, warps, "heads"), kb_shared_v(k, TY_I64, warps, "heads_first"),
-                             kb_shared_v(k, TY_U32, warps, "ended"), state_shared(g, 2 * warps, "left_over") };
+    struct summary all = { .head = kb_shared_v(k, TY_I64, warps, "heads") };
+    all.head_first = kb_shared_v(k, TY_I64, warps, "heads_first");
+    all.ended = kb_shared_v(k, TY_U32, warps, "ended");
+    if (!g->padded)
+        all.open = kb_shared_v(k, TY_U32, warps, "open");
+    all.totals = state_shared(g, 2 * warps, "left_over");
+    return all;
 }
 
 static void keep_head(struct shares *s, kb_tup total)
@@ -170,8 +176,32 @@ static void show(struct shares *s, const struct summary *all)
         kb_store(k, all->head, kb_warp(k), kb_get(k, s->head));
         kb_store(k, all->head_first, kb_warp(k), kb_get(k, s->head_first));
         kb_store(k, all->ended, kb_warp(k), kb_cast(k, kb_get(k, s->ended), TY_U32));
+        if (!s->g->padded)
+            kb_store(k, all->open, kb_warp(k), kb_cast(k, kb_get(k, s->open.have), TY_U32));
         kb_store(k, all->totals, kb_add(k, kb_mul(k, kb_warp(k), 2), 1), kb_get(k, s->open.x));
     }
+}
+
+/* What is left over and then x, of which `has` says whether it is anything. */
+static kb_tup after_left(struct gen *g, const struct partial *left, kb_tup x, kb_val has)
+{
+    kb *k = g->k;
+    const kb_tup old = kb_get(k, left->x), both = state_combine(g, old, x);
+    if (g->padded)
+        return both;
+    return kb_select(k, has, kb_select(k, kb_get(k, left->have), both, x), old);
+}
+
+/* What share w, whose totals begin at the slot, has left over is left over, after what was before or alone. */
+static void leave_over(struct gen *g, struct partial *left, const struct summary *all, kb_val slot, kb_val w,
+                       bool after)
+{
+    kb *k = g->k;
+    const kb_val open = g->padded ? kb_true(k) : kb_ne(k, kb_load(k, all->open, w), 0);
+    const kb_tup x = kb_load(k, all->totals, kb_add(k, slot, 1));
+    kb_set(k, left->x, after ? after_left(g, left, x, open) : x);
+    if (!g->padded)
+        kb_set(k, left->have, after ? kb_or(k, kb_get(k, left->have), open) : open);
 }
 
 /* One thread: what the shares of the block have left over, in order.  The head of the first one in which a segment ends
@@ -183,16 +213,19 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
     const kb_val block = kb_cast(k, kb_block(k), TY_I64);
     const kb_ptr carry = gen_buffer(g, BUF_CARRY, TY_I64);
     const kb_val span = kb_mul(k, gen_value(g, VAL_SHARE), kb_threads(k) / KB_WARP);
-    kb_tvar left = kb_var_new(k, state_pad_value(g), "left");
+    const kb_tup none = g->padded ? state_pad_value(g) : state_zero(g);
+    struct partial left = { .x = kb_var_new(k, none, "left") };
+    if (!g->padded)
+        left.have = kb_var_new(k, kb_false(k), "left_have");
     kb_var segment = kb_var_new(k, kb_imm(k, TY_I64, SHARE_NONE), "segment");
     kb_var begin = kb_var_new(k, block, "begin");
-    kb_tvar block_head = kb_var_new(k, state_pad_value(g), "block_head");
+    kb_tvar block_head = kb_var_new(k, none, "block_head");
     kb_for(k, w, kb_imm(k, TY_I32, 0), kb_threads(k) / KB_WARP, 1) {
         LET(slot, kb_mul(k, w, 2));
         kb_if(k, kb_ne(k, kb_load(k, all->ended, w), 0)) {
             LET(head, kb_load(k, all->head, w));
             kb_if(k, kb_ge(k, head, 0)) {
-                const kb_tup total = state_combine(g, kb_get(k, left), kb_load(k, all->totals, slot));
+                const kb_tup total = after_left(g, &left, kb_load(k, all->totals, slot), kb_true(k));
                 LET(began, kb_load(k, all->head_first, w));
                 kb_if(k, kb_lt(k, began, first)) {
                     kb_set(k, segment, head);
@@ -201,12 +234,12 @@ static void join_shares(struct shares *s, const struct summary *all, kb_val firs
                 }
                 kb_else { share_finish(s, head, total, false); }
             }
-            kb_set(k, left, kb_load(k, all->totals, kb_add(k, slot, 1)));
+            leave_over(g, &left, all, slot, w, false);
         }
-        kb_else { kb_set(k, left, state_combine(g, kb_get(k, left), kb_load(k, all->totals, kb_add(k, slot, 1)))); }
+        kb_else { leave_over(g, &left, all, slot, w, true); }
     }
     kb_store(k, gen_partials(g), kb_mul(k, block, 2), kb_get(k, block_head)); /* read before it is known to be one */
-    kb_store(k, gen_partials(g), kb_add(k, kb_mul(k, block, 2), 1), kb_get(k, left));
+    kb_store(k, gen_partials(g), kb_add(k, kb_mul(k, block, 2), 1), kb_get(k, left.x));
     const kb_val words[] = { kb_get(k, segment), kb_get(k, begin) };
     kb_store_n(k, carry, kb_mul(k, block, 2), 2, 16, words);
 }

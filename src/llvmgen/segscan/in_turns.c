@@ -27,6 +27,7 @@ struct shared {
     kb_arr prefix;
     struct aggregates aggregates;
     kb_ptr turn;
+    struct turn leaving;
 };
 
 /* A ticket's tile. */
@@ -49,6 +50,8 @@ static void open_tile(struct gen *g, const struct shared *m, struct long_tile *t
     segment_open(g, &t->segment, kb_cast(k, segment, TY_I64));
     t->l = (struct lines){ .g = g, .segment = &t->segment, .n = n, .v = v, .turn = m->turn };
     struct lines *l = &t->l;
+    if (g->c->turns)
+        l->leaving = &m->leaving;
     const kb_val skew = lines_skew(g, &t->segment, v, kb_imm(k, TY_I64, 0));
     LET(base, kb_sub(k, kb_mul(k, kb_cast(k, tile, TY_I64), size), skew));
     t->some = kb_assume_uniform(kb_lt(k, base, t->segment.length), KB_UNI_BLOCK); /* as the ticket is */
@@ -139,6 +142,8 @@ void tiles_in_turns(struct gen *g, void *of)
                         .prefix = state_shared(g, 1, "tile_prefix"),
                         .aggregates = aggregates_new(g, KB_WARP, false, "warp_totals"),
                         .turn = lines_turn_new(g) };
+    if (g->c->turns)
+        lines_leaving_new(g, &m.leaving);
     const kb_val tiles = kb_cast(k, gen_value(g, VAL_TILES), TY_U32);
     struct direct_vars ahead = { .declared = false };
     LET(word, ticket_take_first(g, m.ticket));

@@ -24,6 +24,7 @@ struct team {
     struct aggregates aggregates, blocks;
     kb_val rank; /* i32: of the block in its cluster */
     kb_ptr turn;
+    struct turn leaving;
 };
 
 static int lines_of(const struct gen *g) { return gen_tunable(g, TN_ITEMS); }
@@ -43,6 +44,8 @@ static struct team team_new(struct gen *g, enum width width, bool cuts)
     t.number = kb_cast(k, kb_block(k), TY_I64);
     t.own = kb_mul(k, kb_lane(k), vector_of(g));
     t.turn = lines_turn_new(g);
+    if (g->c->turns)
+        lines_leaving_new(g, &t.leaving);
     if (width == WARP) {
         t.number = kb_add(k, kb_mul(k, t.number, warps), kb_cast(k, kb_warp(k), TY_I64));
         return t;
@@ -144,6 +147,8 @@ static struct lines tile_at(struct gen *g, const struct team *t, const struct st
         .g = g, .segment = s->segment, .n = lines_of(g), .v = vector_of(g), .base = base, .own = t->own, .turn = t->turn
     };
     const kb_val origin = kb_sub(k, s->begin, base);
+    if (g->c->turns)
+        l.leaving = &t->leaving;
     l.from = kb_cast(k, kb_max(k, origin, 0), TY_I32);
     l.to = kb_name(kb_cast(k, kb_min(k, kb_sub(k, s->end, base), tile_of(g, t)), TY_I32), "to");
     l.is_start = kb_ge(k, origin, 0);

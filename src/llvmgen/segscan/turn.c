@@ -292,6 +292,10 @@ void turn_leave(struct items *h, kb_val exists)
     if (scan_turns_inputs(h->g->p))
         return;
     meet(h->g);
+    if (scan_turn_several(h->g->p)) {
+        turn_leave_pieces(h, exists);
+        return;
+    }
     kb_if(h->g->k, h->full) {
         h->whole = true;
         leave_all(h, exists);

@@ -84,7 +84,7 @@ static void take_some(struct gen *g, kb_tvar x, kb_var have, kb_tup other, kb_va
     }
 }
 
-static void warp_reduce_some(struct gen *g, kb_tvar x, kb_var have)
+void warp_reduce_some(struct gen *g, kb_tvar x, kb_var have)
 {
     kb *k = g->k;
     for (int d = 1; d < KB_WARP; d *= 2) {

@@ -194,6 +194,8 @@ kb_tup warps_combine(struct gen *g, kb_tup x, struct valid_items valid, kb_arr a
 /* The whole block arrives.  Thread 0 gets the total of the valid threads, in their order. */
 kb_tup block_reduce(struct gen *g, kb_tup x, struct valid_items threads, kb_arr aggregates);
 
+/* The whole warp arrives.  Lane 0 gets the total of the lanes that have a state, in their order, and whether any has. */
+void warp_reduce_some(struct gen *g, kb_tvar x, kb_var have);
 /* The whole block arrives.  Thread 0 gets the total of the threads that have a state, in their order, and whether any has
  * one. */
 kb_tup block_reduce_some(struct gen *g, kb_tup x, kb_val *have);

@@ -184,6 +184,20 @@ bool scan_loads_elsewhere(const struct problem *p)
     return any;
 }
 
+static void note_index(const struct expr *e, void *any) { *(bool *)any |= e->kind == EX_INDEX; }
+
+bool scan_asks_indices(const struct problem *p)
+{
+    bool any = scan_loads_elsewhere(p) || scan_stores_by_index(p);
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            problem_walk(p, p->reduction[r].map[f], note_index, &any);
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; f < p->output[o].array.nfields; f++)
+            problem_walk(p, p->output[o].value[f], note_index, &any);
+    return p->rank > 1 && any;
+}
+
 /* Their addresses take registers. */
 static bool reads_neighbours(const struct problem *p)
 {

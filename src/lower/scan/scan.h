@@ -113,6 +113,8 @@ bool scan_turns_inputs(const struct problem *p);
 bool scan_turns_output(const struct problem *p, int output);
 /* Neither that axis nor the space's last one is scanned: blocks take boxes of both, plane by plane. */
 bool scan_turn_planes(const struct problem *p, const struct plan_case *c);
+/* Two axes are scanned, of which it is the first; the last of three is kept. */
+bool scan_turn_several(const struct problem *p);
 /* Elements of `bytes` of such a tile. */
 int scan_turn_elements(const struct problem *p, const struct plan_case *c, int bytes);
 
@@ -123,6 +125,13 @@ struct strategy;
 struct misfit;
 /* Blocks per multiprocessor of a grid whose blocks wait for each other: every device and the host executor have as many. */
 enum { SCAN_RESIDENT = 2 };
+/* Where the output's last dimension is the first of two scanned ones; and, of segments of pieces, elements of memory for a tile that such an output leaves through. */
+bool scan_turns_pieces(const struct problem *p, int output);
+int scan_tile_turned(const struct plan_case *c);
+/* Of several dimensions: are indices asked for, by index(), by inputs or by outputs? */
+bool scan_asks_indices(const struct problem *p);
+/* Results that go where indices say, one by one. */
+bool scan_stores_by_index(const struct problem *p);
 /* scan.lookback: tiles of rows take turns. */
 bool scan_takes_turns(const struct problem *p, const struct plan_case *c);
 /* Few long rows; shorter rows must be fewer.  Rows of up to 2^14 elements take no longer with a block each than with tiles

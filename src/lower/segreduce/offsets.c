@@ -2,8 +2,7 @@
 /* offsets.c - planning of segments between offsets.
  *
  * Staged: elements are cut into equal shares, one per warp, and come through a ring of tiles in shared memory.  What
- * cannot be staged - values per element, operators without a padding element, problems that read no array element by
- * element - has shares of the merge path of ends and elements, read by teams of lanes.
+ * cannot be staged - values per element, problems that read no array element by element - has shares of the merge path of ends and elements, read by teams of lanes.
  */
 #include "segreduce.h"
 
@@ -31,8 +30,7 @@ static bool stageable(const struct planner *pl)
     const int threads = plan_setting(pl, TN_THREADS, tuned->value[TN_THREADS]);
     const int stages = plan_setting(pl, TN_COPY_STAGES, SHARE_STAGES);
     const int64_t least = shared_bytes(p, threads, stages, 1, plan_setting(pl, TN_VECTOR, access_vector_width(p)));
-    return state_pad(p) && segreduce_quantum(p) && !problem_writes(p, AT_POINT) &&
-           least <= pl->plan->device.shared_per_block;
+    return segreduce_quantum(p) && !problem_writes(p, AT_POINT) && least <= pl->plan->device.shared_per_block;
 }
 
 /* Does a map read at places that it computes? */
@@ -123,8 +121,8 @@ static bool build_staged(struct planner *pl, struct plan_case *c)
         return plan_contradiction(pl, c, 0, "threads must be a multiple of 32");
     if (!stageable(pl))
         return plan_contradiction(pl, c, 0,
-                                  "copy_stages must be 0: tiles are staged for operators with an identity, of inputs "
-                                  "read element by element, without outputs per element");
+                                  "copy_stages must be 0: tiles are staged of inputs read element by element, "
+                                  "without outputs per element");
     if (shared > pl->plan->device.shared_per_block)
         return plan_contradiction(pl, c, 0, "the tiles do not fit shared memory");
     const struct formula n = access_count(p);

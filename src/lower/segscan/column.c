@@ -49,6 +49,8 @@ void segscan_column_turned(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const int from = pl->plan->ncases;
     const bool planes = scan_turns_inputs(p) && !scan_trailing(p);
+    if (scan_turn_several(p))
+        return; /* tiles of strips hold several pieces */
     if (planes || !plan_pinned(pl))
         add_turned(pl, row, planes);
     if (!planes && !plan_pinned(pl))
@@ -63,7 +65,7 @@ void segscan_column_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const bool neighbours = p->offsets < 0 && p->rank > 0 && !p->space[p->rank - 1].reduced;
-    if (plan_pinned(pl) && scan_turn(p) >= 0) {
+    if (plan_pinned(pl) && scan_turn(p) >= 0 && !scan_turn_several(p)) {
         segscan_column_turned(pl, row);
         return;
     }

@@ -95,9 +95,11 @@ static struct formula fitting(const struct problem *p, const struct plan_case *c
  * all of its positions side by side, which costs operators the least. */
 static void exchange(const struct planner *pl, struct plan_case *c, bool whole)
 {
-    enum { ROOM = 40 << 10, MOST = 16, LIGHT = 4 };
+    enum { ROOM = 40 << 10, MOST = 16, LIGHT = 4, WORDS = 2 };
     const struct problem *p = pl->plan->problem;
-    const bool heavy = whole || scan_items_in_words(p) > LIGHT || pl->plan->device.sm < 90;
+    /* Addresses take registers. */
+    const bool addresses = scan_stores_by_index(p) && (scan_loads_elsewhere(p) || scan_items_in_words(p) > WORDS);
+    const bool heavy = whole || addresses || scan_items_in_words(p) > LIGHT || pl->plan->device.sm < 90;
     const int threads = whole && scan_has_totals(p) ? 256 : heavy ? 512 : 768;
     int n = 1;
     while (2 * n <= MOST && 2 * n * scan_items_in_words(p) <= HELD_WORDS &&
@@ -110,8 +112,8 @@ static void exchange(const struct planner *pl, struct plan_case *c, bool whole)
     plan_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS], "registers that most operators need");
 }
 
-void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
-                       struct formula guard, bool whole)
+static void add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                      struct formula guard, bool whole)
 {
     const struct problem *p = pl->plan->problem;
     struct formula aligned = { 0 };
@@ -134,6 +136,15 @@ void segscan_add_cases(struct planner *pl, const struct strategy *row, const cha
     c = add_case(pl, row, variant, arena_printf(&pl->s->arena, "%s_unaligned", name), guard);
     if (exchanges)
         exchange(pl, c, whole);
+}
+
+void segscan_add_cases(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
+                       struct formula guard, bool whole)
+{
+    const int from = pl->plan->ncases;
+    add_cases(pl, row, variant, name, guard, whole);
+    if (!whole)
+        segscan_turn_pieces(pl, from);
 }
 
 /* But for rows that leave much of the tile empty. */
@@ -278,6 +289,7 @@ bool segscan_check(struct planner *pl, const struct plan_case *c)
                                 { scan_degree(c) > ITEMS_MAX, "a thread holds at most 64 elements" },
                                 { vector > widest || (vector & (vector - 1)),
                                   "the vector must be a power of two, no wider than 16 bytes of the widest array" },
+                                { c->turns && !segscan_pieces_fit(pl, c), "a tile that turns does not fit" },
                                 { exchanged && vector > 1 && bytes > pl->plan->device.shared_per_block - (8 << 10),
                                   "what lanes exchange does not fit shared memory" },
                                 { 0 } };

@@ -29,6 +29,9 @@ void segscan_column_turned(struct planner *pl, const struct strategy *row);
 /* Such a case, with fewer items where its tile is too large, or no such case where that is not enough. */
 void segscan_turn(const struct planner *pl, struct plan_case *c);
 bool segscan_turns_fit(const struct planner *pl, const struct plan_case *c);
+/* The same for segments of pieces: in front of the cases from number `from` on. */
+void segscan_turn_pieces(struct planner *pl, int from);
+bool segscan_pieces_fit(const struct planner *pl, const struct plan_case *c);
 bool segscan_check(struct planner *pl, const struct plan_case *c);
 
 #endif

@@ -22,7 +22,8 @@ enum {
     ITEMS_OF_HALF = 14,
     HEAVY = 3, /* words of an element: 9 items by 768 threads are tiles of half the size */
     HEAVY_TURNED = 4,
-    WIDE = 2
+    WIDE = 2,
+    SEVERAL = 4 /* pieces of a tile */
 };
 
 bool segscan_strips_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -57,8 +58,7 @@ static struct formula few(const struct problem *p, const struct plan_case *c)
     return f_and(share, f_le(f_mul(rows_of(c), tiles), scan_length(p)));
 }
 
-/* Results that go where indices say, one by one. */
-static bool stores_by_index(const struct problem *p)
+bool scan_stores_by_index(const struct problem *p)
 {
     bool any = false;
     for (int o = 0; o < p->noutputs; o++)
@@ -72,7 +72,7 @@ static bool stores_by_index(const struct problem *p)
 static void fit_registers(const struct problem *p, struct plan_case *c, int sm, bool turns)
 {
     const int each = scan_items_in_words(p);
-    const bool by_index = !turns && stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
+    const bool by_index = !turns && scan_stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
     const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || scan_loads_elsewhere(p);
     if (heavy && c->tunable[TN_THREADS] <= HALF) {
         if (c->tunable[TN_THREADS] == HALF)
@@ -98,14 +98,20 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
+        if (turns && scan_turn_several(p)) { /* the largest tiles, which have the longest runs */
+            plan_set(c, TN_THREADS, HALF, NULL);
+            plan_set(c, TN_BLOCKS_PER_SM, 1, NULL);
+        }
         fit_registers(p, c, pl->plan->device.sm, turns);
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
         if (turns)
             segscan_turn(pl, c);
         plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], NULL);
+        if (c->turns && scan_turn_several(p)) /* runs of so many elements are stored */
+            c->code.guard = f_le(f_mul(access_extent(p, &p->space[1].extent), SEVERAL), rows_of(c));
         if (plan_pinned(pl))
             continue;
-        c->code.guard = few(p, c);
+        c->code.guard = f_and(few(p, c), c->code.guard);
         if (width == NARROW)
             c->code.guard = f_and(f_le(segments_inner(p), 2 * width), c->code.guard);
     }
@@ -125,8 +131,10 @@ void segscan_strips_turned(struct planner *pl, const struct strategy *row)
 void segscan_strips_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const bool turns = plan_pinned(pl) && scan_turn(p) >= 0;
-    if (!plan_pinned(pl) && scan_turn(p) >= 0 && (scan_trailing(p) || !scan_turns_inputs(p)))
+    const bool several = scan_turn_several(p), turns = plan_pinned(pl) && scan_turn(p) >= 0 && !several;
+    if (plan_pinned(pl) && scan_turn(p) >= 0 && several)
+        add_case(pl, row, "turned", "turned_strips", TURNED, true);
+    if (!plan_pinned(pl) && scan_turn(p) >= 0 && !several && (scan_trailing(p) || !scan_turns_inputs(p)))
         return; /* what is left is too short */
     if (!plan_pinned(pl))
         add_case(pl, row, "narrow", "narrow_strips", NARROW, false);

@@ -14,6 +14,11 @@
 
 enum { LEAST = 8, WARP = 32 };
 
+bool scan_turn_several(const struct problem *p)
+{
+    return p->rank == 3 && p->space[0].reduced && p->space[1].reduced && !p->space[2].reduced;
+}
+
 static int scanned_axis(const struct problem *p)
 {
     int axis = -1, n = 0;
@@ -22,6 +27,10 @@ static int scanned_axis(const struct problem *p)
             axis = d;
             n++;
         }
+    if (scan_turn_several(p)) {
+        axis = 0;
+        n = 1;
+    }
     return n == 1 && p->offsets < 0 && p->flags < 0 && !p->key && state_determinism(p) != DET_DEVICE ? axis : -1;
 }
 
@@ -48,7 +57,7 @@ int scan_turn(const struct problem *p)
         all &= axis >= 0 && axis != last && axis != scanned && (turn < 0 || axis == turn);
         turn = axis >= 0 && axis != last && (turn < 0 || axis == scanned) ? axis : turn;
     }
-    return turn == scanned || all ? turn : -1;
+    return turn == scanned || (all && !scan_turn_several(p)) ? turn : -1;
 }
 
 bool scan_turns_inputs(const struct problem *p) { return scan_turn(p) >= 0 && !p->space[scan_turn(p)].reduced; }
@@ -71,6 +80,55 @@ int scan_turn_elements(const struct problem *p, const struct plan_case *c, int b
     return threads / rows * access_tile_pitch(rows * n, bytes);
 }
 
+bool scan_turns_pieces(const struct problem *p, int output)
+{
+    return (segments_in_pieces(p) || scan_turn_several(p)) && p->rank == 3 && last_axis(p, output) == 0;
+}
+
+int scan_tile_turned(const struct plan_case *c)
+{
+    const int elements = (int)scan_tile_elements(c);
+    return elements + elements / WARP;
+}
+
+bool segscan_pieces_fit(const struct planner *pl, const struct plan_case *c)
+{
+    enum { ROOM = 64 << 10 }; /* three blocks, beside what lanes exchange */
+    const struct problem *p = pl->plan->problem;
+    int64_t bytes = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; scan_turns_pieces(p, o) && f < p->output[o].array.nfields; f++)
+            bytes += (int64_t)scan_tile_turned(c) * ty_bytes(p->output[o].array.field[f].type);
+    return bytes > 0 && bytes <= ROOM && !c->tunable[TN_LANES] && c->tunable[TN_CLUSTER] <= 1;
+}
+
+/* Of each case, one that turns in front of it, for pieces of which a tile has several. */
+void segscan_turn_pieces(struct planner *pl, int from)
+{
+    enum { MOST_BY_INDEX = 8 };
+    struct plan *plan = pl->plan;
+    const int n = plan->ncases - from;
+    struct plan_case *c = &plan->cases[from];
+    bool any = false;
+    for (int o = 0; o < plan->problem->noutputs; o++)
+        any |= segments_in_pieces(plan->problem) && scan_turns_pieces(plan->problem, o);
+    if (!any || plan->ncases + n > PLAN_CASES_MAX)
+        return;
+    for (int i = n - 1; i >= 0; i--) {
+        const struct formula several = f_le(f_mul(segments_piece(plan->problem), LEAST), scan_tile_elements(&c[i]));
+        c[n + i] = c[i];
+        if (!c[i].aligned && !c[i].overridden[TN_VECTOR] && c[i].tunable[TN_VECTOR] > MOST_BY_INDEX)
+            plan_set(&c[n + i], TN_VECTOR, MOST_BY_INDEX, "addresses of elements that lie apart take registers");
+        c[i].turns = segscan_pieces_fit(pl, &c[i]);
+        c[i].code.name = arena_printf(&pl->s->arena, "%s_turned", c[i].code.name);
+        c[i].code.guard = f_and(several, c[i].code.guard);
+    }
+    if (c[0].turns && c[n - 1].turns)
+        plan->ncases += n;
+    else
+        memmove(c, c + n, sizeof *c * (size_t)n);
+}
+
 static int64_t tile_bytes(const struct problem *p, const struct plan_case *c)
 {
     int64_t bytes = 0;
@@ -84,10 +142,11 @@ static int64_t tile_bytes(const struct problem *p, const struct plan_case *c)
     return bytes;
 }
 
-/* Planes are not for threads that share columns. */
+/* Planes are not for threads that share columns, several axes for none that do not. */
 static bool may_turn(const struct problem *p, const struct plan_case *c)
 {
-    return scan_turn(p) >= 0 && (!scan_turn_planes(p, c) || c->tunable[TN_ROWS] == 1);
+    const bool alone = c->tunable[TN_ROWS] == 1;
+    return scan_turn(p) >= 0 && (!scan_turn_planes(p, c) || alone) && !(scan_turn_several(p) && alone);
 }
 
 /* Beside what blocks combine; all but the largest leave room for others. */

@@ -4,6 +4,7 @@
  * tile. */
 #include <criterion/criterion.h>
 
+#include "api/api_impl.h"
 #include "lower/lower_impl.h"
 #include "support/harness.h"
 
@@ -32,6 +33,12 @@ static const struct {
     { SPEC("scan", "x: 'i64[d, m, n]', w: 'i64[m]', v: 'i64[n]'",
            "map: x * w + v + index(d) + index(m)\noperator: max\noutputs: {y: {type: 'i64[d, m, n]', value: s + w}, z: "
            "{type: 'i64[n, m, d]', value: s}}\n"),
+      KIND_SCAN, 4 },
+    { SCAN("u32", RECURRENCE "direction: reverse\nmode: exclusive\noutputs: {y: {type: 'u32[m, n, d]', value: s.q}, z: "
+                             "{type: {p: u32, q: u16}, shape: [n, m, d], value: {p: s.p, q: u16(s.q)}}}\n"),
+      KIND_SCAN, 4 },
+    { SCAN("i8", "map: i32(x - x[0, 0, -1])\noperator: add\noutputs: {y: 'i32[n, m, d]', z: 'i32[d, m, n]', t: {type: "
+                 "'i32[m]', value: total}}\n"),
       KIND_SCAN, 4 },
     { SPEC("scan", "x: 'i32[d, m, n]', y: 'i32[d, m, n]'",
            "map: x * y - x[0, 0, -1]\noperator: add\ndeterminism: run\noutputs: {s: 'i32[d, m, n]'}\n"),
@@ -100,3 +107,18 @@ static void check_all(enum problem_kind kind)
 
 Test(pieces, scans) { check_all(KIND_SCAN); }
 Test(pieces, reductions) { check_all(KIND_REDUCE); }
+
+/* Cases in front of the others, for pieces of which a tile has several. */
+Test(pieces, outputs_turn)
+{
+    struct harness h;
+    const int64_t size[] = { 700, 3, 5 };
+    int turned = 0;
+    cr_assert(harness_open(&h, "turned", SCAN("f64", "operator: max\noutputs: {y: 'f64[n, m, d]'}\n"), "sm_90", NULL));
+    for (int i = 0; i < h.plan->plan->ncases; i++)
+        turned += h.plan->plan->cases[i].turns;
+    cr_expect_geq(turned, 4);
+    harness_data_at(&h, size, 3, 0, 0);
+    cr_expect(harness_check(&h, "seed:1,race,uninit"), "%s", h.text);
+    harness_close(&h);
+}

@@ -123,6 +123,23 @@ Test(turned_scans, boxes)
             check(&space[mode % 2 ? 2 : 5], types[(s + mode) % 4], mode, sets[s], spaces);
 }
 
+/* Two scanned axes, the first one of which is the outputs' last: tiles with several pieces, and with less than one. */
+Test(turned_scans, pieces_of_columns)
+{
+    static const struct turned axes[] = { { "d, m, n", "[d, m]", "n, m, d", "n", TURNS },
+                                          { "d, m, n", "[d, m]", "m, n, d", "n", TURNS } };
+    static const char *const sets[][9] = {
+        { "strategy", "segscan.strips", "threads", "128", "rows", "8", "items", "8", NULL },
+        { "strategy", "segscan.strips", "threads", "64", "rows", "16", "items", "5", NULL },
+        { "strategy", "segscan.strips", "threads", "64", "rows", "2", "items", "9", NULL },
+    };
+    static const int64_t sizes[] = { 43, 7, 34, 9, 19, 8, 137, 3, 19 };
+    for (int mode = 0; mode < 4; mode++)
+        for (int s = 0; s < 3; s++)
+            check(&axes[(mode + s) % 2], types[(s + mode) % 4], mode, sets[s], sizes);
+    check(&axes[0], "i32", 0, NULL, sizes);
+}
+
 /* Whose order no tile helps, and whose scanned axes are several. */
 Test(turned_scans, others)
 {
