@@ -426,8 +426,9 @@ static void run_shared(const char *boundary, const int64_t *size, bool box)
     const char *set[] = { "strategy", "stencil.multi_write", NULL, NULL };
     struct str spec = { 0 };
     struct harness h;
-    str_printf(&spec, "kind: stencil\ninputs: {u: 'u8[d, m, n]', c: 'u8[d, m, n]'}\nboundary: %s\n", boundary);
-    str_printf(&spec, "outputs:\n  y: {type: 'u8[d, m, n]', value: '(%s", box ? "c" : "7 - 3 * c");
+    str_printf(&spec, "kind: stencil\ninputs: {u: 'u8[d, m, n]'%s}\nboundary: %s\n", box ? "" : ", c: 'u8[d, m, n]'",
+               boundary);
+    str_printf(&spec, "outputs:\n  y: {type: 'u8[d, m, n]', value: '(%s", box ? "7" : "7 - 3 * c");
     for (int i = 0, z = -2, y = -2, x = -2; i < 125; i++, z = i / 25 - 2, y = i / 5 % 5 - 2, x = i % 5 - 2)
         if (box || (z + y + x) % 4 || z == y)
             str_printf(&spec, " %c u[%d, %d, %d]", box ? '+' : '-', z, y, x);
