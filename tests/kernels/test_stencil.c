@@ -419,6 +419,36 @@ Test(stencil, packed_bytes)
             run_packed(i % 2 ? "u8" : "i8", values[i < 4 ? i : i / 2 + 2], columns);
 }
 
+/* Sums of many bytes that share their rows and planes: runs and gaps, a constant of their own and one for all, a second
+ * input; every boundary, rows that begin at vectors and rows that begin anywhere. */
+static void run_shared(const char *boundary, const int64_t *size, bool box)
+{
+    const char *set[] = { "strategy", "stencil.multi_write", NULL, NULL };
+    struct str spec = { 0 };
+    struct harness h;
+    str_printf(&spec, "kind: stencil\ninputs: {u: 'u8[d, m, n]'%s}\nboundary: %s\n", box ? "" : ", c: 'u8[d, m, n]'",
+               boundary);
+    str_printf(&spec, "outputs:\n  y: {type: 'u8[d, m, n]', value: '(%s", box ? "7" : "7 - 3 * c");
+    for (int i = 0, z = -2, y = -2, x = -2; i < 125; i++, z = i / 25 - 2, y = i / 5 % 5 - 2, x = i % 5 - 2)
+        if (box || (z + y + x) % 4 || z == y)
+            str_printf(&spec, " %c u[%d, %d, %d]", box ? '+' : '-', z, y, x);
+    str_printf(&spec, ") >> 3'}\n");
+    cr_assert(harness_open(&h, "shared", spec.text, "sm_90", set), "%s\n%s", h.text, spec.text);
+    cr_expect_eq(h.plan->plan->cases->tunable[TN_POINTS_Z], 4, "its windows are those of shared sums");
+    harness_data_at(&h, size, (uint64_t)size[2], 0, 0);
+    cr_expect(harness_check(&h, "seed:2,race,uninit,guard"), "%s, %d columns: %s", boundary, (int)size[2], h.text);
+    harness_close(&h);
+}
+
+Test(stencil, shared_sums)
+{
+    static const char *const boundary[] = { "clamp", "{constant: 3}", "mirror", "reflect", "wrap", "interior" };
+    for (int64_t i = 0; i < 12; i++) {
+        const int64_t size[8] = { 9, 18 + i % 2, 133 + (i + i / 6) % 4 };
+        run_shared(boundary[i % 6], size, (i + i / 6) % 4 < 2);
+    }
+}
+
 /* ---- outputs in another order ------------------------------------------------------------------------------------ */
 
 /* Every order of the dimensions, beside an output in the space's own: boxes inside, at ends and at corners; elements of

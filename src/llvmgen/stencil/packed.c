@@ -9,17 +9,9 @@
  *
  * Halves of what is read are made once for each column, out of the words of a row, by one instruction in most cases.
  */
-#include "stencil_gen.h"
+#include "packed.h"
 
 #include "llvmgen/builder/kb_impl.h"
-
-enum { BYTES = 0x00ff00ff, HALVES = 0x00010001, HALF_MAX = 0xffff };
-
-/* Two points, one per half, and the largest value that a half can have. */
-struct pair {
-    kb_val v; /* u32 */
-    uint32_t most;
-};
 
 static struct pair cut(kb *k, struct pair a) { return (struct pair){ kb_and(k, a.v, BYTES), 255 }; }
 
@@ -37,7 +29,7 @@ static struct pair subtract(kb *k, struct pair a, struct pair b)
 }
 
 /* Times a constant of which the low eight bits count: either way round is the same, the smaller one grows less. */
-static struct pair scale(kb *k, struct pair a, uint32_t by)
+struct pair pair_scale(kb *k, struct pair a, uint32_t by)
 {
     enum { NEGATIVE = 128 };
     by &= 255;
@@ -75,7 +67,7 @@ static uint32_t all_ones(uint32_t most)
     return ones;
 }
 
-static struct pair combine(kb *k, int op, struct pair a, struct pair b)
+struct pair pair_combine(kb *k, int op, struct pair a, struct pair b)
 {
     if (op == BIN_SUB)
         return subtract(k, a, b);
@@ -131,29 +123,34 @@ static kb_val across(struct window *w, struct cell *c, int input, const int *at,
     return kb_and(k, c->four.value, BYTES);
 }
 
-/* What the points sp[0] and sp[2] read: of one word, of two words, or loaded byte by byte. */
-static struct pair read_pair(const struct stencil_point *sp, const struct expr *e)
+/* Of one word, of two words, or loaded byte by byte. */
+struct pair pair_read(struct window *w, int input, const int *at)
 {
-    struct window *const w = sp->w;
     kb *k = w->g->k;
-    int at[SPACE_MAX] = { 0 }, on[SPACE_MAX] = { 0 };
-    for (int d = 0; d < w->rank; d++)
-        on[d] = at[d] = sp->at[d] + (e->noffsets ? e->offset[d] : 0);
+    int on[SPACE_MAX] = { at[0], at[1], at[2] };
     on[w->rank - 1] += 2;
-    struct cell *const c = window_cell(w, e->which, 0, at), *const other = window_cell(w, e->which, 0, on);
+    struct cell *const c = window_cell(w, input, 0, at), *const other = window_cell(w, input, 0, on);
     kb_val two = known(k, c, false);
     if (two.ir)
         return (struct pair){ two, 255 };
     if (!c || !other || !c->word.ir || !other->word.ir)
-        two = kb_permute(k, widened(k, window_read(w, e->which, 0, at)), widened(k, window_read(w, e->which, 0, on)),
-                         0x5410);
+        two = kb_permute(k, widened(k, window_read(w, input, 0, at)), widened(k, window_read(w, input, 0, on)), 0x5410);
     else if (c->word.ir != other->word.ir)
-        two = across(w, c, e->which, at, other->word);
+        two = across(w, c, input, at, other->word);
     else
         two = c->byte ? kb_permute(k, c->word, kb_imm(k, TY_U32, 0), ODD_BYTES) : kb_and(k, c->word, BYTES);
     if (c)
         c->two = (struct emit_cached){ two, kb_place(k) };
     return (struct pair){ two, 255 };
+}
+
+/* What the points sp[0] and sp[2] read. */
+static struct pair read_pair(const struct stencil_point *sp, const struct expr *e)
+{
+    int at[SPACE_MAX] = { 0 };
+    for (int d = 0; d < sp->w->rank; d++)
+        at[d] = sp->at[d] + (e->noffsets ? e->offset[d] : 0);
+    return pair_read(sp->w, e->which, at);
 }
 
 static struct pair evaluate(const struct two *t, const struct expr *e);
@@ -178,33 +175,45 @@ static struct pair evaluate(const struct two *t, const struct expr *e)
     }
     const bool first = e->arg[0]->kind == EX_CONST;
     switch (e->op) {
-    case BIN_MUL: return scale(k, evaluate(t, e->arg[first]), (uint32_t)e->arg[!first]->imm.i & 255);
-    case BIN_SHL: return scale(k, evaluate(t, e->arg[0]), (e->arg[1]->imm.i & 255) < 8 ? 1U << e->arg[1]->imm.i : 0);
+    case BIN_MUL: return pair_scale(k, evaluate(t, e->arg[first]), (uint32_t)e->arg[!first]->imm.i & 255);
+    case BIN_SHL:
+        return pair_scale(k, evaluate(t, e->arg[0]), (e->arg[1]->imm.i & 255) < 8 ? 1U << e->arg[1]->imm.i : 0);
     case BIN_SHR: return shift_right(k, evaluate(t, e->arg[0]), e);
-    default: return combine(k, e->op, evaluate(t, e->arg[0]), evaluate(t, e->arg[1]));
+    default: return pair_combine(k, e->op, evaluate(t, e->arg[0]), evaluate(t, e->arg[1]));
     }
 }
 
-/* The four points from sp[0] on, in a word.  A shift comes last: it then serves all four. */
-static kb_val evaluate_four(const struct two *even, const struct two *odd, const struct expr *e)
+/* A shift comes last: it then serves all four. */
+kb_val pairs_finish(kb *k, const struct expr *e, const struct expr *sum, kb_val four)
 {
-    enum { TOP = 128, ALTERNATELY = 0x6240 };
-    kb *k = even->sp->w->g->k;
+    enum { TOP = 128 };
+    if (e == sum)
+        return four;
+    four = pairs_finish(k, e->arg[0], sum, four);
     if (e->kind == EX_CAST)
-        return evaluate_four(even, odd, e->arg[0]);
-    if (e->kind != EX_BINARY || e->op != BIN_SHR)
-        return kb_permute(k, evaluate(even, e).v, evaluate(odd, e).v, ALTERNATELY);
+        return four;
     const int by = dropped(e);
     const int64_t each = 0x01010101, left = (255 >> by) * each, sign = (TOP >> by) * each;
-    const kb_val v = kb_and(k, kb_shr(k, evaluate_four(even, odd, e->arg[0]), by), left);
+    const kb_val v = kb_and(k, kb_shr(k, four, by), left);
     if (!ty_is_signed(e->type) || by == 0)
         return v;
     /* with the top bits set nothing is borrowed from the next byte */
     return kb_xor(k, kb_sub(k, kb_xor(k, v, sign | TOP * each), sign), TOP * each);
 }
 
-/* Words at once where all points exist, else byte by byte. */
-static void store_words(struct stencil_point *sp, int n, int o, const kb_val *word)
+kb_val pairs_four(kb *k, struct pair even, struct pair odd) { return kb_permute(k, even.v, odd.v, 0x6240); }
+
+/* The four points from sp[0] on, in a word. */
+static kb_val evaluate_four(const struct two *even, const struct two *odd, const struct expr *e)
+{
+    kb *k = even->sp->w->g->k;
+    const struct expr *below = e;
+    while (below->kind == EX_CAST || (below->kind == EX_BINARY && below->op == BIN_SHR))
+        below = below->arg[0];
+    return pairs_finish(k, e, below, pairs_four(k, evaluate(even, below), evaluate(odd, below)));
+}
+
+void packed_store(struct stencil_point *sp, int n, int o, const kb_val *word)
 {
     struct window *w = sp->w;
     struct gen *g = w->g;
@@ -212,13 +221,16 @@ static void store_words(struct stencil_point *sp, int n, int o, const kb_val *wo
     const kb_ptr bytes = sp->pt.outputs->at(&sp->pt, o);
     kb_ptr words = bytes;
     words.ty = TY_U32;
-    kb_if(k, kb_and(k, sp[0].exists, sp[n - 1].exists)) {
+    kb_val all = kb_and(k, sp[0].exists, sp[n - 1].exists);
+    for (int i = 0; i < n && sp[0].skip.ir; i++)
+        all = kb_and(k, all, kb_not(k, sp[i].skip));
+    kb_if(k, all) {
         kb_store_n(k, words, kb_imm(k, TY_I32, 0), n / 4, n < 16 ? n : 16, word);
     }
     kb_else
     {
-        for (int i = 0; i < n && w->skewed; i++) { /* else all of a row or nothing exists */
-            kb_if(k, sp[i].exists) {
+        for (int i = 0; i < n && (w->skewed || sp[0].skip.ir); i++) { /* else all of a row or nothing exists */
+            kb_if(k, stencil_written(&sp[i].pt, o)) {
                 kb_store(k, bytes, i, kb_extract(k, word, i, bytes.ty));
             }
         }
@@ -240,6 +252,6 @@ void packed_row(struct stencil_point *sp, int n)
                              odds = { &sp[4 * i + 1], lets + (2 * i + 1) * p->nlets };
             word[i] = evaluate_four(&evens, &odds, out->value[0]);
         }
-        store_words(sp, n, o, word);
+        packed_store(sp, n, o, word);
     }
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "llvmgen/builder/kb_target.h"
+#include "lower/stencil/taps.h"
 #include "stencil_gen.h"
 
 /* ---- what exists --------------------------------------------------------------------------------------------------- */
@@ -157,12 +158,16 @@ static void sweep_row(struct sweep *s, struct window *w, const int *first)
     free(sp);
 }
 
-/* The rows of a place of a block that streams; what is loaded on the way is not there afterwards. */
-static void rows_together(struct sweep *s, struct window *w)
+static int count_rows(const struct window *w)
 {
-    const struct problem *p = s->g->p;
-    const int last = w->rank - 1, n = w->points[last], lines = last > 0 ? w->points[last - 1] : 1,
-              rows = lines * (last > 1 ? w->points[0] : 1);
+    const int last = w->rank - 1;
+    return (last > 0 ? w->points[last - 1] : 1) * (last > 1 ? w->points[0] : 1);
+}
+
+/* All points of a window, row by row. */
+static struct stencil_point *all_points(struct sweep *s, struct window *w)
+{
+    const int last = w->rank - 1, n = w->points[last], lines = last > 0 ? w->points[last - 1] : 1, rows = count_rows(w);
     struct stencil_point *sp = new_points(s, rows * n);
     for (int y = 0; sp && y < rows; y++) {
         int first[SPACE_MAX] = { 0 };
@@ -172,6 +177,15 @@ static void rows_together(struct sweep *s, struct window *w)
             first[last - 1] = y % lines;
         init_row(s, w, first, sp + y * n);
     }
+    return sp;
+}
+
+/* The rows of a place of a block that streams; what is loaded on the way is not there afterwards. */
+static void rows_together(struct sweep *s, struct window *w)
+{
+    const struct problem *p = s->g->p;
+    const int n = w->points[w->rank - 1], rows = count_rows(w);
+    struct stencil_point *sp = all_points(s, w);
     if (sp)
         points_together(&sp->pt, rows * n, sizeof *sp);
     for (int o = 0; sp && o < p->noutputs; o++)
@@ -222,6 +236,18 @@ static kb_val sweep_rows_inside(struct sweep *s)
     return kb_and(k, kb_and(k, sweep_inside(s, rank - 1), wide), kb_and(k, before, after));
 }
 
+/* Are the points of a window computed as sums that share their parts? */
+static bool shares_sums(const struct sweep *s, const struct window *w)
+{
+    const struct problem *p = s->g->p;
+    const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
+    bool keeps = false; /* points that are not computed keep a value of their own */
+    for (int o = 0; o < p->noutputs && stencil_skips(p); o++)
+        keeps |= stencil_fed(p, o) >= 0;
+    return w->vectors && !reduces && !keeps && w->points[w->rank - 1] % 4 == 0 && !s->gather.any &&
+           stencil_shares_sums(p);
+}
+
 static void window(struct sweep *s, const int *points, enum placement place)
 {
     struct window w;
@@ -231,9 +257,17 @@ static void window(struct sweep *s, const int *points, enum placement place)
     w.joined = s->joined;
     w.box = s->box;
     w.by_distance = s->turned || stencil_packs(s->g->p) || stencil_narrow(s->g->p);
-    window_load(&w);
-    w.together = stencil_halves(s->g->p);
-    sweep_rows(s, &w);
+    if (shares_sums(s, &w)) {
+        window_collect(&w);
+        struct stencil_point *sp = all_points(s, &w);
+        if (sp)
+            packed_sums(&w, sp);
+        free(sp);
+    } else {
+        window_load(&w);
+        w.together = stencil_halves(s->g->p);
+        sweep_rows(s, &w);
+    }
     window_free(&w);
 }
 
@@ -256,13 +290,13 @@ static kb_val exists(struct sweep *s, int axis)
     return kb_lt(s->g->k, s->origin[axis], gen_extent(s->g, &s->g->p->space[axis].extent));
 }
 
-/* Row by row, or so many at once. */
+/* Row by row, or so many at once; of sums that share their parts plane by plane. */
 static void by_rows(struct sweep *s, int count, int at_once, enum placement place)
 {
     kb *k = s->g->k;
     const int rank = s->g->p->rank, points = stencil_points(s->g->c, rank, rank - 1),
-              lines = rank > 2 ? stencil_points(s->g->c, rank, 1) : 1;
-    const int row[SPACE_MAX] = { rank > 1 ? at_once : points, rank > 2 ? 1 : points, points };
+              all = rank > 2 ? stencil_points(s->g->c, rank, 1) : 1, lines = stencil_shares_sums(s->g->p) ? 1 : all;
+    const int row[SPACE_MAX] = { rank > 1 ? at_once : points, rank > 2 ? all / lines : points, points };
     kb_for(k, i, kb_imm(k, TY_I64, 0), count, at_once) {
         struct sweep there = rank > 1 ? moved(s, 0, i) : *s;
         kb_for(k, j, kb_imm(k, TY_I64, 0), lines, 1) {

@@ -189,6 +189,9 @@ kb_val joined_take(struct joined *j, int side, kb_val row, kb_val rest, kb_ptr h
 /* Where stencil_packs(): compute and store n points, a multiple of 4, of a row that lies inside but for its ends and
  * begins at a vector boundary (packed.c). */
 void packed_row(struct stencil_point *sp, int n);
+/* The same for all points of a window whose cells have been collected and not loaded, in row-major order, where
+ * stencil_shares_sums() (sums.c). */
+void packed_sums(struct window *w, struct stencil_point *sp);
 kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);
 
 #endif

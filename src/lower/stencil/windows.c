@@ -9,6 +9,7 @@
 #include "lower/work.h"
 #include "lower/lower_impl.h"
 #include "stencil_plan.h"
+#include "taps.h"
 
 #include <string.h>
 
@@ -69,8 +70,8 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
     const int64_t need = OTHERS + words * value_registers(pl, &s), registers = need > MOST ? MOST : need;
     int64_t blocks = d->registers_per_sm / (registers * c->tunable[TN_THREADS]);
     blocks = blocks < 1 ? 1 : blocks;
-    if (packed_words(p, c))
-        blocks = packed_blocks(pl, c);
+    if (packed_words(p, c)) /* of sums that share their parts ptxas spilled under bounds, and took less without */
+        blocks = stencil_shares_sums(p) ? 0 : packed_blocks(pl, c);
     plan_set(c, TN_MIN_BLOCKS, (int)blocks, "registers of the device, over the values of a window");
 }
 
@@ -91,6 +92,8 @@ static void fit_registers(struct planner *pl, struct plan_case *c, struct shape 
     const struct problem *p = pl->plan->problem;
     const int operations = work_is_heavy(p) ? work_operations(p) : 0;
     stencil_set_shape(c, *s);
+    if (stencil_shares_sums(p) && s->points_x % 4 == 0) /* values of a plane at a time */
+        return;
     while ((value_registers(pl, s) > WINDOW_CELLS || packed_words(p, c) > most_words(p, c) ||
             operations * s->points_x * s->points_y * s->points_z > MOST) &&
            s->points_z * s->points_y > 1) {
@@ -225,6 +228,8 @@ static const char *kind(const struct planner *pl, bool shifted)
     const struct reach r = stencil_space_reach(p);
     const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
     const int vector = stencil_vector(p);
+    if (stencil_shares_sums(p))
+        return "sums";
     if (p->rank > 2)
         return stencil_narrow(p) ? "" : !near && !shifted ? "far" : stencil_packs(p) ? "packed" : "";
     if (shifted && stencil_packs(p))
@@ -241,10 +246,11 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
 {
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
-    const char *what = shift ? "shifted" : vector > 1 ? "vectors" : "columns";
+    const bool sums = stencil_shares_sums(p), whole = sums && shift && !shift[0] && !shift[1];
+    const char *what = shift && !whole ? "shifted" : vector > 1 ? "vectors" : "columns";
     struct shape s = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, what, kind(pl, shift != NULL));
     if (vector > 1)
-        s.points_x = stencil_narrow(p) && vector > 4 ? 4 : vector;
+        s.points_x = (stencil_narrow(p) || sums) && vector > 4 ? 4 : vector;
     c->aligned = aligned;
     for (int d = 0; shift && d < SPACE_MAX - 1; d++)
         c->shift[d] = shift[d];
