@@ -16,7 +16,7 @@ static const size_t pool_bytes = (size_t)192 << 20;
 
 static const char *const way_names[WAYS] = { "alone", "ptxgen over NCCL", "alone + ncclAllReduce",
                                              "by hand over NCCL" };
-enum { LARGE = 1 << 30, FEW_LAUNCHES = 8 }; /* points of a launch that takes milliseconds */
+enum { LARGE = 1 << 30, MANY_STEPS = 64, FEW_LAUNCHES = 4 }; /* points, or steps, of a launch that takes milliseconds */
 
 static bool launch(struct rank *r, const struct trial *t, struct state *m, int slice, bool prepares)
 {
@@ -54,7 +54,8 @@ static bool open_trial(struct rank *r, const struct trial *t, struct state *m)
     m->batch = m->batch > BATCH_MOST ? BATCH_MOST : m->batch < BATCH_LEAST ? BATCH_LEAST : m->batch;
     if (t->steps > 1)
         m->batch = 1;
-    const int launches = t->elements * (t->steps ? t->steps : 1) > LARGE ? FEW_LAUNCHES : LAUNCHES;
+    const bool is_long = t->steps >= MANY_STEPS || t->elements * (t->steps ? t->steps : 1) > LARGE;
+    const int launches = is_long ? FEW_LAUNCHES : LAUNCHES;
     m->repeats = (launches + m->batch - 1) / m->batch;
     const size_t slices = bytes > pool_bytes ? 1 : (size_t)m->batch;
     ptxgen_problem *p = read_spec(r, t->spec);
@@ -244,7 +245,7 @@ static void loops(struct world *w)
         { "until, host", HEAT(", until: moved < 0 or step < 0"), DIST, false },
         { "until, host, check_every 8", HEAT(", until: moved < 0 or step < 0, check_every: 8"), DIST, false },
     };
-    enum { STEPS = 64, ROWS = sizeof row / sizeof *row };
+    enum { STEPS = MANY_STEPS, ROWS = sizeof row / sizeof *row };
     puts("\nheat, m^2 f32 per device, us per step: m, then");
     for (int i = 0; i < ROWS; i++)
         printf("  %s", row[i].name);

@@ -27,7 +27,8 @@
     X(FLAGS_ALIGNED, "flags_aligned") X(PIECE, "piece")                                                                                  \
     /* stencil */                                                                                                      \
     X(PLACES, "places") X(BOXES1, "boxes1") X(BOXES2, "boxes2") X(LANES_X, "lanes_x") X(LANES_Y, "lanes_y") \
-    X(STEPS, "steps")
+    X(STEPS, "steps") X(BOXES0, "boxes0") X(ENDS_BEFORE, "ends_before") X(ENDS_AFTER, "ends_after")                    \
+    X(SENDERS, "senders")
 
 /* Workspace. */
 #define KERNEL_BUFFERS(X)                                                                                              \

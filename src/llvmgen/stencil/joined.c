@@ -15,7 +15,7 @@
  */
 #include "stencil_gen.h"
 
-enum { SENDERS_MOST = 1024, WORD = 4, SLOT = 8 };
+enum { WORD = 4, SLOT = 8 };
 
 struct joined joined_of(struct gen *g)
 {
@@ -92,34 +92,36 @@ static kb_val boxes_across(struct gen *g)
     return n;
 }
 
-/* The row of boxes that a block has, from the one that the grid would give it; which boxes are ends, and who sends. */
+/* The row of boxes that a block has, from the one that the grid would give it; which boxes are ends, and who sends.  All
+ * blocks do this, so the host computes what it can. */
 kb_val joined_turn(struct joined *j, kb_val box)
 {
     struct gen *g = j->g;
     kb *k = g->k;
-    /* Without signs, divisions by powers of two are shifts: all blocks do this. */
-    const kb_val extent = gen_extent(g, &g->p->space[0].extent), height = kb_cast(k, j->box[0], TY_U64);
-    const kb_val rows = kb_cast(k, extent, TY_U64),
-                 whole = kb_cast(k, kb_max(k, kb_sub(k, extent, j->after), 0), TY_U64);
-    LET(boxes, kb_max(k, u32(k, kb_div(k, kb_add(k, rows, kb_sub(k, height, 1)), height)), 1));
-    LET(across, boxes_across(g));
-    LET(low, kb_min(k, u32(k, kb_div(k, kb_add(k, kb_sub(k, height, 1), j->before), height)), boxes));
-    LET(high, kb_sub(k, boxes, u32(k, kb_div(k, whole, height))));
-    /* Rows of boxes before the first end: from the middle on. */
+    LET(boxes, u32(k, gen_value(g, VAL_BOXES0)));
+    j->low = kb_name(u32(k, gen_value(g, VAL_ENDS_BEFORE)), "low");
+    j->high = kb_name(u32(k, gen_value(g, VAL_ENDS_AFTER)), "high");
+    /* Rows of boxes before the first end: from the middle on.  If there are none, one block sends. */
     LET(middle, kb_shr(k, boxes, 1));
-    const kb_val none = kb_or(k, kb_lt(k, middle, low), kb_le(k, kb_sub(k, boxes, middle), high));
-    const kb_val inside =
-        kb_select(k, none, kb_imm(k, TY_U32, 1), kb_mul(k, kb_sub(k, kb_sub(k, boxes, middle), high), across));
-    const kb_val all = kb_mul(k, pitch(j), j->before + j->after),
-                 wanted = kb_div(k, kb_cast(k, kb_add(k, all, kb_threads(k) - 1), TY_U64), kb_threads(k));
-    j->senders = kb_name(kb_min(k, inside, u32(k, kb_min(k, wanted, SENDERS_MOST))), "senders");
-    j->parts = kb_add(k, j->senders, kb_mul(k, across, kb_min(k, kb_add(k, low, high), boxes)));
+    const kb_val rest = kb_sub(k, boxes, middle), none = kb_or(k, kb_lt(k, middle, j->low), kb_le(k, rest, j->high));
+    const kb_val between =
+        kb_select(k, none, kb_imm(k, TY_U32, 1), kb_mul(k, kb_sub(k, rest, j->high), boxes_across(g)));
+    j->senders = kb_name(kb_min(k, between, u32(k, gen_value(g, VAL_SENDERS))), "senders");
     const kb_val later = kb_add(k, box, middle);
     LET(turned, kb_select(k, kb_ge(k, later, boxes), kb_sub(k, later, boxes), later));
-    j->end[0] = kb_and(k, kb_lt(k, turned, low), kb_ne(k, neighbour(g, 0), 0));
-    j->end[1] = kb_and(k, kb_ge(k, kb_add(k, turned, high), boxes), kb_ne(k, neighbour(g, 1), 0));
-    j->at_end = kb_or(k, kb_lt(k, turned, low), kb_ge(k, kb_add(k, turned, high), boxes));
+    const kb_val first = kb_lt(k, turned, j->low), last = kb_ge(k, kb_add(k, turned, j->high), boxes);
+    j->end[0] = kb_and(k, first, kb_ne(k, neighbour(g, 0), 0));
+    j->end[1] = kb_and(k, last, kb_ne(k, neighbour(g, 1), 0));
+    j->at_end = kb_or(k, first, last);
     return turned;
+}
+
+/* Blocks that send, and those at the ends, some of which are both. */
+static kb_val parts(struct joined *j)
+{
+    kb *k = j->g->k;
+    const kb_val ends = kb_min(k, kb_add(k, j->low, j->high), u32(k, gen_value(j->g, VAL_BOXES0)));
+    return kb_add(k, j->senders, kb_mul(k, boxes_across(j->g), ends));
 }
 
 /* In the row beyond the part that `row` is, and at element `rest` of it. */
@@ -229,7 +231,7 @@ void joined_end(struct joined *j)
         kb_barrier(k);
         LET(number, kb_get(k, j->number));
         kb_if(k, kb_and(k, kb_thread0(k), kb_ne(k, number, 0))) {
-            kb_halo_done(k, window_of(j->g), number, j->amount, j->parts);
+            kb_halo_done(k, window_of(j->g), number, j->amount, parts(j));
         }
     }
 }

@@ -54,7 +54,8 @@ struct ring {
 struct joined {
     struct gen *g;
     int input, before, after; /* of which; how many rows */
-    kb_val senders, parts;    /* u32: blocks that send; with those at the ends, some twice */
+    kb_val senders;           /* u32: blocks that send */
+    kb_val low, high;         /* u32: rows of boxes at the ends */
     kb_val box[SPACE_MAX];    /* i64: points of a box */
     kb_val at_end, end[2];    /* bool: the block is at an end of the part; there it reads rows of other ranks */
     kb_val amount;            /* u32: in how many of the parts it has */

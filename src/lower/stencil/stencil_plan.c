@@ -200,6 +200,28 @@ static struct formula grid(const struct planner *pl, const struct plan_case *c, 
     return role == STENCIL_LAST ? f_max(1, blocks) : blocks;
 }
 
+/* What blocks ask of the grid whose kernel takes rows of other ranks (src/llvmgen/stencil/joined.c): the rows of boxes,
+ * those of them at either end that read such rows, and the blocks that should send. */
+static void joined_args(const struct planner *pl, const struct plan_case *c, struct prog_kernel *k)
+{
+    enum { SENDERS_MOST = 1024 };
+    const struct problem *p = pl->plan->problem;
+    const int points = stencil_points(c, p->rank, 0);
+    struct reach reach = { { 0 }, { 0 } };
+    struct formula row = f_const(1);
+    for (int i = 0; i < p->ninputs && !reach.lo[0]; i++)
+        reach = stencil_input_reach(p, i);
+    for (int d = 1; d < p->rank; d++)
+        row = f_mul(row, access_extent(p, &p->space[d].extent));
+    const struct formula extent = access_extent(p, &p->space[0].extent), height = f_mul(points, lanes(pl, c, 0)),
+                         rows = f_max(1, boxes(pl, c, 0));
+    plan_value_arg(k, VAL_BOXES0, TY_I32, rows);
+    plan_value_arg(k, VAL_ENDS_BEFORE, TY_I32, f_min(f_cdiv(-reach.lo[0], height), rows));
+    plan_value_arg(k, VAL_ENDS_AFTER, TY_I32, f_sub(rows, f_div(f_max(f_sub(extent, reach.hi[0]), 0), height)));
+    plan_value_arg(k, VAL_SENDERS, TY_I32,
+                   f_min(f_cdiv(f_mul(row, reach.hi[0] - reach.lo[0]), c->tunable[TN_THREADS]), SENDERS_MOST));
+}
+
 /* Places that a block streams over, as argument `places`; the number of chunks.  As many blocks as the device holds,
  * where that leaves few multiprocessors idle, else four times as many; but chunks are not so short that their first
  * planes count. */
@@ -268,6 +290,8 @@ void stencil_add_role(struct planner *pl, struct plan_case *c, enum stencil_role
         stencil_step_args(p, k, buffer);
     for (int d = 1; d < p->rank; d++)
         plan_value_arg(k, d == 1 ? VAL_BOXES1 : VAL_BOXES2, TY_I32, boxes(pl, c, d));
+    if (p->joins)
+        joined_args(pl, c, k);
     if (role != STENCIL_COPY && adapts(pl, c)) {
         plan_value_arg(k, VAL_LANES_X, TY_I32, lanes(pl, c, p->rank - 1));
         if (p->rank > 2)
