@@ -15,7 +15,7 @@
  */
 #include "stencil_gen.h"
 
-enum { WORD = 4, SLOT = 8 };
+enum { WORD = 4, SLOT = 8, AT_ONCE = 4 /* loads of a sender */ };
 
 struct joined joined_of(struct gen *g)
 {
@@ -56,6 +56,14 @@ static kb_val slot_at(struct joined *j, kb_val number, kb_val element)
     return kb_add(k, kb_add(k, kb_mul(k, odd, half), kb_mul(k, element, (int64_t)words(j) * SLOT)), KB_HALO_SLOTS);
 }
 
+static void send_element(struct joined *j, kb_val to, kb_val x, kb_val number)
+{
+    kb *k = j->g->k;
+    const kb_val bits = kb_bitcast(k, x, words(j) > 1 ? TY_U64 : TY_U32);
+    for (int w = 0; w < words(j); w++)
+        kb_halo_send(k, kb_add(k, to, w * SLOT), words(j) > 1 ? u32(k, kb_shr(k, bits, 32 * w)) : bits, number);
+}
+
 /* The first `after` rows to the rank before, where they come after its own; the last `before` ones to the rank after. */
 static void send(struct joined *j, int side, kb_val block, kb_val number)
 {
@@ -71,13 +79,17 @@ static void send(struct joined *j, int side, kb_val block, kb_val number)
     const kb_val first = kb_add(k, kb_mul(k, kb_cast(k, block, TY_I64), kb_threads(k)), kb_cast(k, kb_tid(k), TY_I64)),
                  step = kb_mul(k, kb_cast(k, j->senders, TY_I64), kb_threads(k));
     kb_if(k, kb_ne(k, neighbour(g, side), 0)) {
-        kb_for(k, i, first, count, step) {
-            const kb_val x = gen_load_field(g, a, gen_input(g, j->input), kb_add(k, from, i), 0);
-            const kb_val bits = kb_bitcast(k, x, words(j) > 1 ? TY_U64 : TY_U32);
-            for (int w = 0; w < words(j); w++) {
-                const kb_val at = kb_add(k, to, kb_add(k, kb_mul(k, i, (int64_t)words(j) * SLOT), w * SLOT));
-                kb_halo_send(k, at, words(j) > 1 ? u32(k, kb_shr(k, bits, 32 * w)) : bits, number);
+        kb_for(k, i, first, count, kb_mul(k, step, AT_ONCE)) {
+            kb_val x[AT_ONCE], at[AT_ONCE];
+            for (int u = 0; u < AT_ONCE; u++) {
+                at[u] = kb_add(k, i, kb_mul(k, step, u));
+                x[u] = gen_load_field(g, a, gen_input(g, j->input),
+                                      kb_add(k, from, kb_min(k, at[u], kb_sub(k, count, 1))), 0);
             }
+            for (int u = 0; u < AT_ONCE; u++)
+                kb_if(k, kb_lt(k, at[u], count)) {
+                    send_element(j, kb_add(k, to, kb_mul(k, at[u], (int64_t)words(j) * SLOT)), x[u], number);
+                }
         }
     }
 }

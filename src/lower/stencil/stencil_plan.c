@@ -204,7 +204,7 @@ static struct formula grid(const struct planner *pl, const struct plan_case *c, 
  * those of them at either end that read such rows, and the blocks that should send. */
 static void joined_args(const struct planner *pl, const struct plan_case *c, struct prog_kernel *k)
 {
-    enum { SENDERS_MOST = 1024 };
+    enum { SENDERS_MOST = 128 }; /* the others have room for blocks that compute */
     const struct problem *p = pl->plan->problem;
     const int points = stencil_points(c, p->rank, 0);
     struct reach reach = { { 0 }, { 0 } };
