@@ -193,7 +193,7 @@ ptxgen_status peers_open(struct launch *l);
 ptxgen_status all_say(struct launch *l, bool so, bool *all_so);
 void peers_drop(struct dist_room *m);
 /* The messages of a gather: message `shift` goes to the rank that many after this one.  The caller frees them. */
-struct exchange_message *gather_messages(const struct ptxgen_comm *comm, char *own, char *all, size_t bytes);
+struct exchange_message *gather_messages(const struct ptxgen_comm *comm, const char *own, char *all, size_t bytes);
 /* Bytes of the words that JOINED of this room gets. */
 int64_t halo_bytes(const struct dist_room *m);
 /* Where room->peers->exchange is there. */

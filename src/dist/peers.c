@@ -118,18 +118,16 @@ ptxgen_status all_say(struct launch *l, bool so, bool *all_so)
     return status;
 }
 
-struct exchange_message *gather_messages(const struct ptxgen_comm *comm, char *own, char *all, size_t bytes)
+struct exchange_message *gather_messages(const struct ptxgen_comm *comm, const char *own, char *all, size_t bytes)
 {
     const int size = comm->size, rank = comm->rank;
     struct exchange_message *message = calloc((size_t)size, sizeof *message);
     for (int shift = 0; shift < size && message; shift++) {
         const int from = (rank + size - shift) % size;
-        message[shift] = (struct exchange_message){ .send = own,
-                                                    .get = all + (size_t)from * bytes,
-                                                    .send_bytes = bytes,
-                                                    .get_bytes = bytes,
-                                                    .to = (rank + shift) % size,
-                                                    .from = from };
+        char *get = all + (size_t)from * bytes;
+        message[shift] = (struct exchange_message){
+            .send = own, .get = get, .send_bytes = bytes, .get_bytes = bytes, .to = (rank + shift) % size, .from = from
+        };
     }
     return message;
 }

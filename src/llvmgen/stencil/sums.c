@@ -94,10 +94,15 @@ static bool row_of(const uint8_t *terms, struct row *r, uint8_t *times)
     return r->n > 0;
 }
 
+static bool same_row(const struct row *a, const struct row *b)
+{
+    return a->from == b->from && a->n == b->n && a->run == b->run && !memcmp(a->times, b->times, sizeof a->times);
+}
+
 static int number_of_row(struct sums *s, const struct row *r)
 {
     int i = 0;
-    while (i < s->nrows && memcmp(&s->row[i], r, sizeof *r))
+    while (i < s->nrows && !same_row(&s->row[i], r))
         i++;
     if (i == s->nrows)
         s->row[s->nrows++] = *r;
@@ -126,10 +131,19 @@ static bool plane_of(struct sums *s, uint8_t terms[TAPS_SPAN][TAPS_SPAN], struct
     return p->n > 0;
 }
 
+static bool same_plane(const struct plane *a, const struct plane *b)
+{
+    bool same = a->n == b->n;
+    for (int i = 0; i < a->n && same; i++)
+        same =
+            a->line[i].at == b->line[i].at && a->line[i].row == b->line[i].row && a->line[i].times == b->line[i].times;
+    return same;
+}
+
 static int number_of_plane(struct sums *s, const struct plane *p)
 {
     int i = 0;
-    while (i < s->nplanes && (s->plane[i].n != p->n || memcmp(s->plane[i].line, p->line, sizeof p->line)))
+    while (i < s->nplanes && !same_plane(&s->plane[i], p))
         i++;
     if (i == s->nplanes)
         s->plane[s->nplanes++] = *p;

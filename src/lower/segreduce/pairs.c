@@ -97,7 +97,7 @@ static const struct product_shape {
                        { "product_few_64", "product few 64", 32, 33, ANY, ANY, 1024, FEW_TERMS },
                        { "product_few_32", "product few 32", 32, 17, ANY, ANY, 1024, FEW_TERMS },
                        { "product_few_16", "product few 16", 32, 8, ANY, ANY, 1024, FEW_TERMS },
-                       { "product_large", "product large", 97, 49, COVERED, COVERED, 7168, 0 },
+                       { "product_large", "product large", 97, 97, COVERED, COVERED, 7168, 0 },
                        { "product", "product", 49, 49, COVERED, COVERED, 2048, 0 },
                        { "product_tall", "product tall", 97, 8, COVERED, 16, 10240, 0 },
                        { "product_tall_128", "product tall 128", 97, 8, COVERED, 16, 2048, 0 },
@@ -109,12 +109,10 @@ static const struct product_shape {
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, const char *variant,
                                   const struct pairs *pairs)
 {
-    const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
     plan_case_tuned(pl, c, variant);
     plan_set_pdl(pl, c);
-    plan_lighten(p, c);
-    fit_registers(pairs, c);
+    fit_registers(pairs, c); /* a term's code is the same for any number of terms */
     if (plan_pinned(pl) || (pairs->product && c->tunable[TN_VECTOR] == 1) || shared_bytes(pl, c) <= PAIRS_SHARED_MAX)
         return c;
     memset(c, 0, sizeof *c);
