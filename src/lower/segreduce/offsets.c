@@ -2,7 +2,8 @@
 /* offsets.c - planning of segments between offsets.
  *
  * Staged: elements are cut into equal shares, one per warp, and come through a ring of tiles in shared memory.  What
- * cannot be staged - values per element, problems that read no array element by element - has shares of the merge path of ends and elements, read by teams of lanes.
+ * cannot be staged - values per element, problems that read no array element by element - has shares of the merge path of
+ * ends and elements, read by teams of lanes.
  */
 #include "segreduce.h"
 
