@@ -22,7 +22,7 @@ struct link {
 /* Measured on two H200s of a machine: docs/design/ranks-nccl.md.  Between machines: a link of 400 Gbit/s for each GPU, of
  * which nine tenths are used, by its data sheet. */
 static const struct link alone = { "-", 0, 1 }, near = { "peers", 3.7e-6, 365e9 }, far = { "nccl", 15e-6, 45e9 };
-static const double STEP = 3.8e-6;
+static const double STEP = 1.9e-6;
 
 struct scaling {
     int ranks;
