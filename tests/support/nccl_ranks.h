@@ -139,4 +139,20 @@ static inline ptxgen_status nccl_code(struct rank *r)
 
 static const struct world_over over_nccl = { nccl_begin, nccl_comm, nccl_code };
 
+/* Ranks that have all been made; and what is left of them afterwards. */
+static inline void nccl_open_ranks(struct world *w, struct rank *rank)
+{
+    world_open(w, rank);
+    for (int r = 0; r < w->ranks; r++)
+        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
+}
+
+static inline void nccl_close_ranks(struct world *w, struct rank *rank, struct harness *h)
+{
+    world_free(w, rank);
+    world_close(w, rank);
+    harness_close(h);
+    cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
+}
+
 #endif

@@ -66,20 +66,12 @@ static void begin(const char *spec, int ranks)
     nccl_apart = true;
     nccl_ran = turn;
     turned = true;
-    world_open(&w, rank);
+    nccl_open_ranks(&w, rank);
     fake_gpu->launched = peer_launched;
     fake_gpu->peers = 1;
-    for (int r = 0; r < ranks; r++)
-        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
 }
 
-static void end(void)
-{
-    world_free(&w, rank);
-    world_close(&w, rank);
-    harness_close(&h);
-    cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
-}
+static void end(void) { nccl_close_ranks(&w, rank, &h); }
 
 static int64_t last; /* of COUNTED: its last step */
 

@@ -31,19 +31,11 @@ static void begin(const char *spec, int ranks, const char *modes)
     nccl_apart = true;
     (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched =
         launched;
-    world_open(&w, rank);
+    nccl_open_ranks(&w, rank);
     fake_gpu->peers = 1;
-    for (int r = 0; r < ranks; r++)
-        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
 }
 
-static void end(void)
-{
-    world_free(&w, rank);
-    world_close(&w, rank);
-    harness_close(&h);
-    cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
-}
+static void end(void) { nccl_close_ranks(&w, rank, &h); }
 
 /* Against the oracle, where no kernel is there for an exchange alone; or some are. */
 static void agrees(const char *spec, int ranks, const int64_t *size, bool joined, const char *modes)

@@ -31,18 +31,10 @@ static void begin(const char *spec, int ranks, bool kernels)
     nccl_kernels = kernels;
     cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
     w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
-    world_open(&w, rank);
-    for (int r = 0; r < ranks; r++)
-        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
+    nccl_open_ranks(&w, rank);
 }
 
-static void end(void)
-{
-    world_free(&w, rank);
-    world_close(&w, rank);
-    harness_close(&h);
-    cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
-}
+static void end(void) { nccl_close_ranks(&w, rank, &h); }
 
 static void expect(ptxgen_status status, const char *words)
 {

@@ -24,18 +24,10 @@ static void begin(const char *spec, int ranks)
     nccl_apart = true;
     (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched =
         peer_launched;
-    world_open(&w, rank);
-    for (int r = 0; r < ranks; r++)
-        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
+    nccl_open_ranks(&w, rank);
 }
 
-static void end(void)
-{
-    world_free(&w, rank);
-    world_close(&w, rank);
-    harness_close(&h);
-    cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
-}
+static void end(void) { nccl_close_ranks(&w, rank, &h); }
 
 static const char *const specs[] = {
     /* a state of whole words: the fold exchanges it itself, and no kernel of its own */
