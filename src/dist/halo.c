@@ -13,6 +13,7 @@
  * steps after one exchange, whose ghosts are as many times as deep; that exchange comes first.
  */
 #include "launch.h"
+#include "lower/stencil/stencil.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -346,12 +347,8 @@ static void give_sides(struct launch *l, int64_t count)
 int64_t halo_bytes(const struct dist_room *m)
 {
     const struct problem *p = m->d->split->problem;
-    for (int i = 0; i < p->ninputs; i++) {
-        const struct rows r = rows_of(m, array_of(p, i));
-        if (r.split && p->input[i].neighbours)
-            return 2 * (m->d->split->before + m->d->split->after) * r.inner;
-    }
-    return 0;
+    const int input = stencil_joined_input(p);
+    return input < 0 ? 0 : 2 * (m->d->split->before + m->d->split->after) * rows_of(m, array_of(p, input)).inner;
 }
 
 /* All in one kernel; a rank that has failed launches it as well, as the others wait for its rows. */
@@ -378,9 +375,11 @@ ptxgen_status halo_direct(struct launch *l, int64_t steps)
     const struct dist_run part = {
         .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count, .steps = steps
     };
-    if (steps == 1 && l->prepares && l->d->split->stage[STAGE_JOINED].problem && m->all_direct)
+    /* Not inside of a loop that is a graph: there a wait that was too long has to end the loop, and exchanges tell so. */
+    const bool may_join = steps == 1 && !l->inside;
+    if (may_join && l->prepares && l->d->split->stage[STAGE_JOINED].problem && m->all_direct)
         run_joined(l, &part);
-    if (steps == 1 && !l->prepares && m->joined) {
+    if (may_join && !l->prepares && m->joined) {
         run_joined(l, &part);
         return PTXGEN_OK;
     }

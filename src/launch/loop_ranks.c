@@ -178,6 +178,7 @@ void rank_loop_close(struct rank_loop *x)
     if (x && gpu_enter(x->gpu, &pushed, &f)) {
         const struct driver *cu = &x->gpu->cu;
 
+        cu->CtxSynchronize(); /* graphs that run in streams of the caller */
         kept_forget(&x->kept, cu);
         if (x->kept.inner)
             cu->StreamDestroy(x->kept.inner);

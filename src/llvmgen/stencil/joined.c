@@ -20,13 +20,11 @@ enum { WORD = 4, SLOT = 8, AT_ONCE = 4 /* loads of a sender */ };
 struct joined joined_of(struct gen *g)
 {
     struct joined j = { .g = g };
-    for (int i = 0; i < g->p->ninputs && g->p->joins; i++) {
-        const struct reach r = stencil_input_reach(g->p, i);
-        if (r.lo[0] < 0) {
-            j.input = i;
-            j.before = (int)-r.lo[0];
-            j.after = (int)r.hi[0];
-        }
+    if (g->p->joins) {
+        j.input = stencil_joined_input(g->p);
+        const struct reach r = stencil_input_reach(g->p, j.input);
+        j.before = (int)-r.lo[0];
+        j.after = (int)r.hi[0];
     }
     return j;
 }

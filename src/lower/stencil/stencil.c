@@ -49,6 +49,16 @@ struct reach stencil_space_reach(const struct problem *p)
     return all;
 }
 
+int stencil_joined_input(const struct problem *p)
+{
+    for (int i = 0; i < p->ninputs; i++) {
+        const struct input *in = &p->input[i];
+        if (in->role == ROLE_ELEMENT && in->array.rank && in->axis[0] == 0 && stencil_input_reach(p, i).lo[0] < 0)
+            return i;
+    }
+    return -1;
+}
+
 bool stencil_skips(const struct problem *p)
 {
     for (int i = 0; i < p->ninputs; i++)

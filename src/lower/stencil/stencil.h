@@ -17,6 +17,8 @@ void stencil_each_read(const struct problem *p, void (*f)(const struct expr *e, 
 struct reach stencil_input_reach(const struct problem *p, int input);
 /* The same along the axes of the space, over all inputs. */
 struct reach stencil_space_reach(const struct problem *p);
+/* The input that is read before a point along the first axis of the space; -1: none is. */
+int stencil_joined_input(const struct problem *p);
 /* A dimension of an input leaves out points whose surroundings it does not hold. */
 bool stencil_skips(const struct problem *p);
 

@@ -207,10 +207,8 @@ static void joined_args(const struct planner *pl, const struct plan_case *c, str
     enum { SENDERS_MOST = 128 }; /* the others have room for blocks that compute */
     const struct problem *p = pl->plan->problem;
     const int points = stencil_points(c, p->rank, 0);
-    struct reach reach = { { 0 }, { 0 } };
+    const struct reach reach = stencil_input_reach(p, stencil_joined_input(p));
     struct formula row = f_const(1);
-    for (int i = 0; i < p->ninputs && !reach.lo[0]; i++)
-        reach = stencil_input_reach(p, i);
     for (int d = 1; d < p->rank; d++)
         row = f_mul(row, access_extent(p, &p->space[d].extent));
     const struct formula extent = access_extent(p, &p->space[0].extent), height = f_mul(points, lanes(pl, c, 0)),

@@ -76,6 +76,13 @@ static const char *const specs[] = {
     ONE("f64[n, m]", "reflect", "x[-2, 0] + x[1, -1] * x[1, 2]"),
     ONE("i32[n, m]", "{x: {n: wrap, m: clamp}}", "x[-3, 0] - x[2, 1] + i32(index(n)) + i32(n)"),
     STEPS("i32[n, m, 5]", "clamp", "x[-1, 0, 0] - x[1, 0, 1] + x[0, -1, 0] - x[0, 0, -1]"),
+    /* Which input is joined: neither one that is read sideways alone, nor one without the first dimension. */
+    "kind: stencil\ninputs: {c: 'f32[n, m]', x: 'f64[n, m]'}\nboundary: clamp\n"
+    "outputs: {y: {type: 'f64[n, m]', value: 'x[-1, 0] + x[1, 0] + f64(c[0, 1])'}}\n",
+    "kind: stencil\ninputs: {x: 'i32[n, m]', t: 'i32[m]'}\nboundary: clamp\n"
+    "outputs: {y: {type: 'i32[n, m]', value: 'x[-2, 0] + 3 * x[1, 0] - t[-1]'}}\n",
+    "kind: stencil\ninputs: {k: 'i32[n, m]', t: 'i32[m]', x: 'i32[n, m]'}\nboundary: clamp\n"
+    "outputs: {y: {type: 'i32[n, m]', value: 'x[-2, 0] + 3 * x[2, 0] - t[-1] + k'}}\n",
     "kind: stencil\ninputs: {x: 'i32[n, m]', c: 'i32[n, m]', t: 'i32[m]'}\nboundary: clamp\n"
     "iterate: {steps: 5, feedback: {x: y}}\n"
     "outputs: {y: {type: 'i32[n, m]', value: 'x[-1, 0] + c * x[1, 0] - t'}, z: {type: 'i32[n, m]', value: 'x + c'}}\n",
