@@ -210,6 +210,12 @@ Test(dist_loops, after_each_step) { on_ranks(HEAT("0.05", "1"), 1); }
 Test(dist_loops, after_two_steps) { on_ranks(HEAT("0.05", "2"), 2); }
 Test(dist_loops, after_three_steps) { on_ranks(HEAT("0.05", "3"), 3); }
 Test(dist_loops, ends_of_the_part_are_beside_it) { on_ranks(APART("0.05", "1"), 1); }
+/* Preparing a loop does not join what the ranks agreed not to join. */
+Test(dist_loops, ends_stay_apart)
+{
+    nccl_ends = true;
+    on_ranks(APART("0.05", "1"), 1);
+}
 Test(dist_loops, ends_of_the_part_are_beside_it_and_read_seldom) { on_ranks(APART("0.05", "3"), 3); }
 
 /* Whether that step is the first or the second between two decisions, or there is none. */
