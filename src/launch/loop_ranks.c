@@ -211,7 +211,7 @@ ptxgen_status rank_loop_launch(ptxgen_session *s, struct rank_loop *x, const str
                                const struct loop_rank *how, ptxgen_stream stream)
 {
     struct fault f = { .status = PTXGEN_NO_MEMORY, .code = D_LAUNCH_ARGUMENT, .text = "out of host memory" };
-    struct loop_place place;
+    struct loop_place place = { 0 };
     struct staging m = staging_of(x, s, args, how, &place, &f);
     bool pushed, ok;
 
@@ -227,7 +227,7 @@ void rank_loop_give_up(struct rank_loop *x, const struct run_args *args, const s
 {
     const struct driver *cu = &x->gpu->cu;
     struct fault f;
-    struct loop_place place;
+    struct loop_place place = { 0 };
     struct staging m = staging_of(x, NULL, args, how, &place, &f);
     bool pushed;
 

@@ -62,6 +62,11 @@ static const struct place places[] = {
       "kind: reduce\nspace: [k, n]\nassume: {f: {equals: 3}}\n" NEAREST,
       { "segreduce.pairs", "segreduce.column" } },
     { "n0k", "kind: reduce\nassume: {f: {equals: 0}}\n" NEAREST, { "segreduce.pairs", SEGREDUCE } },
+    /* Five sums leave a thread four elements: tiles of fewer rows than threads copy at a time. */
+    { "nfk",
+      "kind: reduce\ninputs: {x: 'f32[n, f]', c: 'f32[k, f]'}\nover: k\noperator: max\n"
+      "map: 'sum(f, x * c) + sum(f, x + c) + sum(f, x - c) + sum(f, x * x) + sum(f, max(x, c))'\noutputs: {d: 'f32[n]'}\n",
+      { "segreduce.pairs", "segreduce.pairs@lanes=1", "segreduce.pairs@threads=320" } },
     { "nfk",
       "kind: reduce\ninputs: {x: {type: {a: f64, b: i8}, shape: [n, f]}, c: 'f16[f, k]', w: 'f32[k]', v: 'f32[f]'}\n"
       "over: k\nreductions: {r: {map: 'w * sum(f, f32(x.a) * v + f32(c))', operator: max}, s: {map: 'i32(sum(f, "

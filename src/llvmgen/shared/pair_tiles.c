@@ -153,7 +153,7 @@ static void tile_copy_whole(struct pair_tiles *s, const struct pair_tile *t, kb_
     const int rows = pair_rows(&s->side[t->what->axis]), step = kb_threads(k) / PAIRS_TERMS;
     const kb_val term = kb_rem(k, kb_tid(k), PAIRS_TERMS);
     const kb_ptr column = kb_advance(k, to, kb_mul(k, term, t->pitch));
-    const int at_once = rows / step % COPIES == 0 ? COPIES : 1;
+    const int at_once = rows % (step * COPIES) == 0 ? COPIES : 1;
     kb_for(k, row, kb_div(k, kb_tid(k), PAIRS_TERMS), kb_imm(k, TY_I32, rows), at_once * step) {
         kb_val element = kb_add(k, kb_mul(k, kb_cast(k, row, TY_I64), length), kb_cast(k, term, TY_I64));
         for (int u = 0; u < at_once; u++) {
