@@ -12,7 +12,8 @@ static int below(int n) { return (int)(harness_random(&state) % (uint64_t)n); }
 
 enum { STRATEGIES = 7 };
 struct place {
-    const char *sizes; /* f, g: what sums go over; a digit: this size; k: centroids, or offsets; the others: points */
+    const char *
+        sizes; /* f, g: what sums go over; t: as many terms as a tile has; a digit: this size; k: centroids, or offsets; the others: points */
     const char *spec;
     const char *strategy[STRATEGIES]; /* NAME or NAME@TUNABLE=VALUE */
 };
@@ -63,9 +64,10 @@ static const struct place places[] = {
       { "segreduce.pairs", "segreduce.column" } },
     { "n0k", "kind: reduce\nassume: {f: {equals: 0}}\n" NEAREST, { "segreduce.pairs", SEGREDUCE } },
     /* Five sums leave a thread four elements: tiles of fewer rows than threads copy at a time. */
-    { "nfk",
+    { "ntk",
       "kind: reduce\ninputs: {x: 'f32[n, f]', c: 'f32[k, f]'}\nover: k\noperator: max\n"
-      "map: 'sum(f, x * c) + sum(f, x + c) + sum(f, x - c) + sum(f, x * x) + sum(f, max(x, c))'\noutputs: {d: 'f32[n]'}\n",
+      "map: 'sum(f, x * c) + sum(f, x + c) + sum(f, x - c) + sum(f, x * x) + sum(f, max(x, c))'\noutputs: {d: "
+      "'f32[n]'}\n",
       { "segreduce.pairs", "segreduce.pairs@lanes=1", "segreduce.pairs@threads=320" } },
     { "nfk",
       "kind: reduce\ninputs: {x: {type: {a: f64, b: i8}, shape: [n, f]}, c: 'f16[f, k]', w: 'f32[k]', v: 'f32[f]'}\n"
@@ -218,6 +220,7 @@ static void random_sizes(const char *names, int64_t *size)
     const int n = (int)strlen(names);
     for (int i = 0; i < n; i++)
         size[i] = names[i] >= '0' && names[i] <= '9'      ? names[i] - '0'
+                  : names[i] == 't'                       ? 16
                   : strchr("fg", names[i])                ? terms[below(8)]
                   : n == 2 && names[1] == 'f' && below(2) ? 3000
                                                           : points[below(8)];
