@@ -40,7 +40,9 @@ static PyObject *give_exchange(const struct dl_exchange *x, struct dl_type type,
         return NULL;
     }
     *data = (char *)made->tensor.data + made->tensor.byte_offset;
-    return x->give(made, &object) == 0 ? object : NULL;
+    if ((x->give(made, &object) != 0 || object == NULL) && !PyErr_Occurred())
+        PyErr_SetString(PyExc_RuntimeError, "the library of the inputs gives no array for a result");
+    return PyErr_Occurred() ? NULL : object;
 }
 
 /* ---- types of NumPy, CuPy and torch ------------------------------------------------------------------------------ */

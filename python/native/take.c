@@ -75,9 +75,9 @@ static bool take_exchange(PyObject *object, const struct dl_exchange *x, PyObjec
     struct dl_tensor view;
     struct dl_versioned *managed;
 
-    if (x->view)
-        return x->view(object, &view) == 0 && take_tensor(&view, name, to);
-    return x->take_managed(object, &managed) == 0 && take_managed(managed, name, to);
+    if (x->view ? x->view(object, &view) == 0 : x->take_managed(object, &managed) == 0)
+        return x->view ? take_tensor(&view, name, to) : take_managed(managed, name, to);
+    return PyErr_Occurred() ? false : refuse("the library of '%s' does not say where the array lies", utf8(name));
 }
 
 /* object.__dlpack__(stream=value) */

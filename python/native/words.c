@@ -245,9 +245,10 @@ bool producer_stream(const struct kind *kind, const struct taken *t, int device,
 
     *out = t->has_stream ? t->stream : NULL;
     if (kind->exchange) {
-        const bool ok = kind->exchange->current_stream(DL_CUDA, device, &stream) == 0;
+        if (kind->exchange->current_stream(DL_CUDA, device, &stream) != 0)
+            return PyErr_Occurred() ? false : refuse("the arrays' library does not say which stream is current");
         *out = stream == (void *)1 ? NULL : stream;
-        return ok;
+        return true;
     }
     return kind->family == FAMILY_TORCH ? torch_stream(device, out) : kind->family != FAMILY_CUPY || cupy_stream(out);
 }

@@ -97,9 +97,18 @@ class Arrays(Case):
         array = stand_ins.Exchange(X)
         made, at = self.check(named("exchange"), array, 0x70, stand_ins.Exchange)
         self.assertEqual((made.pointer, made.x.shape), (at, ()))
-        self.assertEqual(stand_ins.Exchange.made, [])
+        self.assertEqual(stand_ins.Exchange.made, {})
         made = ptxgen.compile(SCAN)(array)
         self.assertEqual((made.x.shape, made.x.dtype), ((8,), "f4"))
+
+    def test_a_table_that_fails(self):
+        array, scan = stand_ins.Exchange(X), ptxgen.compile(SCAN)
+        for name, result, pattern in (("give", -1, "gives no array for a result"), ("give", 0, "gives no array for a result"),
+                                      ("view", -1, "library of 'x' does not say where"), ("current_stream", -1, "does not say which stream")):
+            with self.subTest(name, result=result), unittest.mock.patch.object(stand_ins.Exchange, "fails", {name: result}):
+                with self.assertRaisesRegex((RuntimeError, ptxgen.UsageError), pattern):
+                    scan(array)
+        self.assertEqual(scan(array).x.shape, (8,))
 
     def test_torch_and_cupy(self):
         for module in (stand_ins.torch(), stand_ins.cupy()):
