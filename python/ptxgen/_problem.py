@@ -47,7 +47,8 @@ class Problem:
         elif word == "problem":
             self.name, _, kind = rest.partition(": ")
             kind = kind.split(", ")
-            self.kind, self.exclusive, self.reverse, self.determinism = kind[0], "exclusive" in kind, "reverse" in kind, kind[-1].split()[1]
+            self.kind, self.exclusive, self.reverse, self.contract = kind[0], "exclusive" in kind, "reverse" in kind, "contract" in kind
+            self.determinism = next(word.split()[1] for word in kind if word.startswith("determinism"))
         elif word == "space":
             dims, over, segments = re.fullmatch(r"\[(.*?)\](?: over (.*?))?( segments .*)?", rest).groups()
             self.space, self.over = dims.split(", "), over.split(", ") if over else []

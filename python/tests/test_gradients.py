@@ -26,6 +26,8 @@ SPECS = {
                "  yy: {map: y * y, operator: add}}\noutputs: {c: {type: f64, value: xy * rsqrt(xx * yy)}}", {"x": (6,), "y": (6,)}),
     "own sums": ("kind: reduce\ninputs: {x: 'f64[n]', w: 'f64[n]'}\nmap: {s: x * w, w: w}\noperator: {state: {s: f64, w: f64}, identity: {s: 0, w: 0},\n"
                  "  combine: {s: a.s + b.s, w: a.w + b.w}}\noutputs: {mean: {type: f64, value: r.s / r.w}}", {"x": (6,), "w": (6,)}),
+    "contracted": ("contract: true\nkind: reduce\ninputs: {x: 'f64[n]', w: 'f64[n]'}\nmap: x * w + x * x\noperator: add\noutputs: {s: {type: f64, value: r * r - r}}",
+                   {"x": (6,), "w": (6,)}),
     "softmax": (ROWS + "operator: logsumexp\noutputs: {y: {type: 'f64[m, n]', value: exp(x - r.max) / r.sum}}", {"x": (3, 5)}),
     "log softmax": (ROWS + "operator: logsumexp\noutputs: {y: {type: 'f64[m, n]', value: x - r.max - log(r.sum)}, l: 'f64[m]'}", {"x": (3, 5)}),
     "rms norm": ("kind: reduce\ninputs: {x: 'f64[m, n]', w: 'f64[n]'}\nparams: {k: {type: f64, value: 1e-5}}\nover: n\nmap: x * x\noperator: add\n"
@@ -195,6 +197,7 @@ outputs:
 """)
         self.assertEqual(repr(g), "<ptxgen.Function row_softmax_vjp(x: f32[m, n], grad_normaliser: f32[m]) -> grad_x: f32[m, n]>")
         self.assertEqual(list(ptxgen.vjp(spec("sum")).inputs), ["x", "grad_sum"])  # x for its shape
+        self.assertIn("\ncontract: true\n", ptxgen.vjp(spec("contract")).yaml)
 
     def test_all_specs(self):
         """Each is derived without a warning, or refused."""

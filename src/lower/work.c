@@ -54,7 +54,7 @@ static void count_arithmetic(struct counting *c, const struct expr *e)
     else if (e->kind == EX_BINARY && (e->op == BIN_DIV || e->op == BIN_REM))
         add_special(c, type);
     else
-        add_flops(c, type, 1, 1);
+        add_flops(c, type, 1, e->kind == EX_BINARY && e->op == BIN_MUL && e->field == FUSES ? 0 : 1);
 }
 
 static void count_call(struct counting *c, const struct expr *e)
@@ -95,7 +95,7 @@ static void count_fold(struct counting *c, const struct expr *e)
     c->times *= n;
     c->in_sum = e->kind == EX_SUM;
     c->nparts = 0;
-    ty_is_float(e->type) ? add_flops(c, e->type, 1, 1) : add_integer(c, e->type);
+    ty_is_float(e->type) ? add_flops(c, e->type, 1, e->field == FUSES ? 0 : 1) : add_integer(c, e->type);
     count(c, e->arg[0]);
     c->times = outer;
     c->in_sum = within;

@@ -254,7 +254,8 @@ struct num ref_apply(const struct ref *r, const struct expr *e, const struct num
         return (struct num){ compute(e, plain, r->quiet), 0 };
     }
     enum rounding rounding = rounding_of(e);
-    if (exact && (rounding == ROUND_NONE || (rounding == ROUND_CORRECT && r->combine_factor == 0))) {
+    const bool fuses = e->kind == EX_BINARY && e->field == FUSES; /* rounded, or not */
+    if (exact && !fuses && (rounding == ROUND_NONE || (rounding == ROUND_CORRECT && r->combine_factor == 0))) {
         return (struct num){ compute(e, plain, false), 0 };
     }
     struct num out = { compute(e, plain, true), 0 };

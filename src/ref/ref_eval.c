@@ -96,14 +96,27 @@ static struct num eval_gather(struct ref *r, const struct expr *e)
     return sum;
 }
 
+/* With `contract`, a product and the sum so far are rounded once. */
+static struct num fused_term(struct ref *r, const struct expr *product, struct num sum)
+{
+    struct expr step = { .kind = EX_CALL, .op = FN_FMA, .type = product->type, .nargs = 3 };
+    const struct num x = ref_eval(r, product->arg[0]), y = ref_eval(r, product->arg[1]);
+    step.arg[0] = step.arg[1] = step.arg[2] = product;
+    return ref_apply(r, &step, (struct num[]){ x, y, sum });
+}
+
 static struct num eval_sum(struct ref *r, const struct expr *e)
 {
     const int64_t n = ref_eval(r, e->arg[1]).v.i;
     struct num sum = fold_identity(e);
     for (int64_t i = 0; i < n; i++) {
         r->run[e->which] = i;
-        struct num term = ref_eval(r, e->arg[0]);
-        sum = i == 0 ? term : fold_combine(r, e, sum, term);
+        if (i > 0 && e->field == FUSES)
+            sum = fused_term(r, e->arg[0], sum);
+        else {
+            const struct num term = ref_eval(r, e->arg[0]);
+            sum = i == 0 ? term : fold_combine(r, e, sum, term);
+        }
     }
     return sum;
 }

@@ -152,6 +152,10 @@ def parse(text):
     return Parser(str(text)).whole()
 
 
+def is_product(node):
+    return node[:2] == ('binary', '*')
+
+
 # ---- types -------------------------------------------------------------------------------------
 def join(a, b):
     if isinstance(a, Literal) and isinstance(b, Literal):
@@ -226,7 +230,8 @@ def call_type(node, scope):
 class Compiler:
     """Texts of Python, and the names that they use."""
 
-    def __init__(self):
+    def __init__(self, contract=False):
+        self.contract = contract
         self.names = {'pick': pick, 'both': both, 'either': either, 'negate_bool': negate_bool}
 
     def call(self, function, name, *args):
@@ -311,7 +316,18 @@ class Compiler:
             t = natural(('binary', sign, a, b), scope) if isinstance(t, Literal) else t
         elif t == 'bool' and sign not in '&|^' or is_float(t) and sign in ('&', '|', '^', '<<', '>>'):
             raise SpecError(f'{sign} of {t}')
+        if self.contract and sign in '+-' and is_float(t) and (is_product(a) or is_product(b)):
+            return self.fused(sign, a, b, scope, t)
         return self.operate(sign, t, self.text(a, scope, t)[0], self.text(b, scope, t)[0])
+
+    def fused(self, sign, a, b, scope, t):
+        """A product and the sum that takes it, rounded once: of two products the right one."""
+        x, y, z = (self.text(n, scope, t)[0] for n in ((*b[2:], a) if is_product(b) else (*a[2:], b)))
+        if sign == '-' and is_product(b):
+            x = self.operate('neg', t, x)
+        elif sign == '-':
+            z = self.operate('neg', t, z)
+        return self.operate('fma', t, x, y, z)
 
     def convertible(self, node, scope, t):
         """What a conversion converts: literals take its type, where they fit and their operations exist for it."""

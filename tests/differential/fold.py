@@ -64,6 +64,8 @@ def two_orders(operator, values, i, last):
     if last:
         direct, other = [direct[-1]], [other[-1]]
     rounded = [k if not last or k is None else 0 for k in rounded_from(operator.state, values, partials)]
+    if operator.contract:
+        rounded = [0] * len(rounded)
     return [decided(a, b, [k is not None and k <= n for k in rounded]) for n, (a, b) in enumerate(zip(direct, other))]
 
 

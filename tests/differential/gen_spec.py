@@ -292,6 +292,8 @@ class SpecMaker(By, Kept, Placed, Parts):
             return None  # an array of the space has become a table
         if 'by' not in self.spec and self.chance(0.15):
             self.spec['determinism'] = r.choice(['any', 'run', 'device'])
+        if self.spec.get('determinism', 'any') == 'any' and self.chance(0.15):
+            self.spec['contract'] = 'true'
         return self.spec
 
     def make_spec(self):

@@ -4,10 +4,11 @@
 An Operator has `state` (a type), `identity` (a value or None), `combine(a, b, i)` with i the number of the segment,
 and `default`, what an output is that says nothing: (field texts) an expression of the result or None for all of it.
 """
+import math
 import operator as python
 
-from arith import INF, UNKNOWN, Span, Unknown, int_range, is_float
-from expr import Compiler, SpecError, converted, parse, type_of
+from arith import INF, UNKNOWN, Span, Unknown, int_range, is_float, unit
+from expr import Compiler, SpecError, converted, is_product, parse, type_of
 from operations import operation
 
 SCALAR = {'add': '+', 'mul': '*', 'min': 'min', 'max': 'max', 'and': '&', 'or': '|', 'xor': '^'}
@@ -70,6 +71,7 @@ class Operator:
     def __init__(self, name, state, identity, combine, default=None):
         self.name, self.state, self.identity, self.combine, self.default = name, state, identity, combine, default
         self.mapped = None  # the type before it was widened
+        self.contract = False  # products and sums of the operator may be rounded once
 
 
 def fields_of(state, *names):
@@ -134,14 +136,18 @@ def own(entry, place):
     state = tuple(state.items()) if isinstance(state, dict) else state
     scope = OperatorScope(place, state, {n: parse(e) for n, e in (entry.get('let') or {}).items()})
     compiler, lines = place.compiler, ['def combine(state_a, state_b, i):']
+    contract, compiler.contract = compiler.contract, False
     for name, node in scope.lets.items():
         lines.append(f'    let_{name} = {compiler.text(node, scope)[0]}')
     lines.append(f'    return {fields_text(compiler, scope, state, entry["combine"])}')
     exec('\n'.join(lines), compiler.names)  # pylint: disable=exec-used
+    compiler.contract = contract
     identity = None
     if 'identity' in entry:
         identity = uniform_value(place, state, entry['identity'])
-    return Operator('own', state, identity, compiler.names['combine'])
+    operator = Operator('own', state, identity, compiler.names['combine'])
+    operator.contract = contract
+    return operator
 
 
 def uniform_value(place, state, entry):
@@ -207,10 +213,17 @@ def prepare(place, segments, entry, init):
         kind = map_type(which, t, accumulator)
         if kind != t:
             values = convert_all(values, t, kind)
+        if which == 'add' and place.compiler.contract and not isinstance(entry['map'], dict) and is_product(parse(entry['map'])):
+            values = [loose(v, kind) for v in values] if t == kind else values
         operator, values = builtin(which, kind), lift(which, values, t)
-        operator.mapped = t
+        operator.mapped, operator.contract = t, place.compiler.contract
     start = None if init is None else uniform_value(segments, operator.state, init)
     return operator, values, start
+
+
+def loose(v, t):
+    """A product that may be added without being rounded."""
+    return Span(v - abs(v) * unit(t), v + abs(v) * unit(t)) if v.__class__ is float and v and math.isfinite(v) else v
 
 
 def convert_all(values, a, b):

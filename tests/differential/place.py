@@ -4,9 +4,10 @@
 A Run holds one evaluation: sizes, params, data.  A Place is a set of points; it is the scope (expr.py) of what is
 evaluated at each of them.  The texts that it gives are Python with the number of the point as `i`.
 """
-from arith import is_int
+from arith import is_float, is_int
 from boundary import Reader, unknown
-from expr import SUMS, Compiler, Literal, SpecError, parse, type_of
+from expr import SUMS, Compiler, Literal, SpecError, is_product, parse, type_of
+from operations import operation
 from spec import Array, dimension_names, extents_by_key, iteration_space
 
 DEEPEST = 40
@@ -51,7 +52,7 @@ class Place:
         for d in self.dims:
             self.count *= run.extent[d]
         self.count = self.count if count is None else count
-        self.compiler = Compiler()
+        self.compiler = Compiler(run.spec.get('contract') == 'true')
         self.lets, self.cache = (run.lets if lets else {}), {}
 
     # -- scope --
@@ -160,7 +161,11 @@ class Place:
             wanted = 'bool' if function in ('all', 'any') else None
             values, t = inner.values_of(node, wanted)
             combine = builtin_combine(SUMS[function], t)
-            result = values if j == 0 else [combine(a, b) for a, b in zip(result, values)]
+            if j and self.compiler.contract and function == 'sum' and is_float(t) and is_product(node):
+                factors = [inner.values_of(n, t)[0] for n in node[2:]]
+                result = list(map(operation('fma', t), *factors, result))
+            else:
+                result = values if j == 0 else [combine(a, b) for a, b in zip(result, values)]
         return (result if extent else [gather_start(SUMS[function], t)] * self.count), t
 
     def offset_rows(self, name, table):
@@ -171,7 +176,7 @@ class Place:
     # -- evaluation --
     def flattened(self, node, wanted=None):
         """(text, type) of an expression of any depth: what lies deep becomes a list of its own."""
-        if depth(node) > DEEPEST:
+        if depth(node) > DEEPEST and not self.compiler.contract:  # what is cut off is seen no more
             node = self.shortened(node)
         return self.compiler.text(node, self, wanted)
 

@@ -78,12 +78,16 @@ enum fn {
 };
 const char *fn_name(enum fn f);
 
+/* A product, and a sum that takes one, which may be rounded once; a sum over a dimension whose products are (contract.c). */
+enum { FUSES = 1 };
+
 struct expr {
     enum expr_kind kind;
     enum ty type;
     struct span at;
     int op;
-    int which, which2, field; /* EX_BINARY: which2 where an index, not negative, is divided by a size that is not 0 */
+    int which, which2, field; /* EX_BINARY: which2 where an index, not negative, is divided by a size that is not 0;
+                                 EX_BINARY, EX_SUM: field is FUSES or 0 */
     int noffsets;
     int32_t offset[OFFSET_MAX];
     union value imm;

@@ -192,5 +192,6 @@ const struct expr *sum_build(const struct scope *sc, struct ast *e)
     sum->arg[0] = x;
     sum->arg[1] = count;
     b->p->sums = true;
+    contract_sum(b, sum);
     return sum;
 }

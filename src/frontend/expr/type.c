@@ -333,7 +333,7 @@ static const struct expr *build_binary(const struct scope *sc, struct ast *e, in
     z->nargs = 2;
     z->arg[0] = x;
     z->arg[1] = y;
-    return z;
+    return contract_binary(sc, z);
 }
 
 static const struct expr *build_if(const struct scope *sc, struct ast *e, int want)

@@ -2,7 +2,8 @@
 /* util.c - small services on typed expressions: making, walking, comparing, printing.
  *
  * Printing is canonical: every binary operation and `if` stands in parentheses, constants carry their type where it is
- * not i32, f32 or bool, implicit conversions are shown.  Two expressions print alike exactly when they are equal.
+ * not i32, f32 or bool, implicit conversions are shown.  Two expressions print alike exactly when they are equal, but for
+ * what `contract` marks.
  */
 #include "frontend/frontend_impl.h"
 

@@ -244,7 +244,8 @@ void problem_print(const struct problem *p, struct str *out)
     str_printf(out, "problem %s: %s", p->name, kind_names[p->kind]);
     if (p->kind == KIND_SCAN)
         str_printf(out, ", %s, %s", p->exclusive ? "exclusive" : "inclusive", p->reverse ? "reverse" : "forward");
-    str_printf(out, "%s, determinism %s\n", p->dynamic ? ", dynamic" : "", level_names[p->determinism]);
+    str_printf(out, "%s, determinism %s%s\n", p->dynamic ? ", dynamic" : "", level_names[p->determinism],
+               p->contract ? ", contract" : "");
     print_sizes(p, out);
     print_space(p, out);
     print_by(p, out);

@@ -61,6 +61,7 @@ void build_header(struct builder *b, const char *default_name)
     static const char *const directions[] = { "forward", "reverse" };
     int level = enumerated(b, top(b, "determinism"), levels, 3, DET_ANY);
     p->determinism = level < 0 ? DET_ANY : (enum determinism)level;
+    p->contract = node_bool(b, top(b, "contract"), false);
     p->exclusive = enumerated(b, top(b, "mode"), modes, 2, 0) == 1;
     p->reverse = enumerated(b, top(b, "direction"), directions, 2, 0) == 1;
 }

@@ -227,6 +227,7 @@ struct problem {
      * params have the addresses of struct halo_head of this rank, of the one before and the one after (0: there is none). */
     bool joins;
     enum determinism determinism;
+    bool contract; /* products and sums of floats are rounded once */
     /* pinned lowering: NULL when chosen */
     const char *strategy;
     int ntunables;

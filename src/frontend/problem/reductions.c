@@ -357,6 +357,7 @@ static void build_entry(struct builder *b, const struct entry *entry)
         build_builtin(b, entry, &r, &map_type);
     else
         build_user(b, entry, &r);
+    contract_maps(b, &r);
     build_init(b, &r);
     check_empty(b, &r);
     warn_product(b, &r);

@@ -228,7 +228,8 @@ static bool later_is_read(const struct stages_builder *sb, int number, const str
 
 static bool is_of_whole(const char *key)
 {
-    static const char *const keys[] = { "name", "ptxgen", "params", "inputs", "let", "assume", "stages", "fuse" };
+    static const char *const keys[] = { "name",   "ptxgen", "params", "inputs",  "let",
+                                        "assume", "stages", "fuse",   "contract" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
             return true;
@@ -237,7 +238,7 @@ static bool is_of_whole(const char *key)
 
 static bool own_keys_fit(const struct stages_builder *sb, const struct ynode *own)
 {
-    static const char *const keys[] = { "name", "ptxgen", "params", "stages" };
+    static const char *const keys[] = { "name", "ptxgen", "params", "stages", "contract" };
     bool fit = true;
     for (int i = 0; i < own->count; i++)
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
@@ -259,12 +260,13 @@ const struct ynode *stage_root(struct stages_builder *sb, int number)
 {
     struct arena *a = sb->b->a;
     const struct ynode *name = sb->stages->pair[number].key, *own = sb->stages->pair[number].value;
-    const struct ynode *level = of_whole(sb, "determinism"), *lets = of_whole(sb, "let");
+    const struct ynode *level = of_whole(sb, "determinism"), *contract = of_whole(sb, "contract");
+    const struct ynode *lets = of_whole(sb, "let");
     struct names used = { .arena = a };
     bool *taken = arena_new(a, bool, lets ? lets->count + 1 : 1);
     if (!node_is(sb->b, own, Y_MAPPING, "a stage, as {kind: …, outputs: …}") || !own_keys_fit(sb, own))
         return NULL;
-    struct ynode *root = node_mapping(a, own->at, own->count + 8);
+    struct ynode *root = node_mapping(a, own->at, own->count + 9);
     names_collect(&used, own);
     take_lets(sb, &used, taken);
     if (later_is_read(sb, number, &used))
@@ -281,6 +283,8 @@ const struct ynode *stage_root(struct stages_builder *sb, int number)
     put_named(a, root, "assume", facts_of(sb, inputs, own));
     if (level && !ynode_get(own, "determinism"))
         put_named(a, root, "determinism", (struct ynode *)(uintptr_t)level);
+    if (contract && !strcmp(contract->text, "true")) /* other texts have been refused */
+        put_named(a, root, "contract", (struct ynode *)(uintptr_t)contract);
     return root;
 }
 

@@ -58,9 +58,8 @@ static bool ends_or_counts(struct arena *a, const struct ynode *root)
 /* loop: `iterate` is that of the whole. */
 static bool belongs_to_whole(const char *key, bool loop)
 {
-    static const char *const keys[] = {
-        "name", "doc", "ptxgen", "params", "inputs", "assume", "determinism", "iterate"
-    };
+    static const char *const keys[] = { "name",   "doc",         "ptxgen",   "params", "inputs",
+                                        "assume", "determinism", "contract", "iterate" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
             return loop || strcmp(key, "iterate") != 0;

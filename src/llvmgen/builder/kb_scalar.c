@@ -47,7 +47,7 @@ bool kb_is_const(kb_val v, int64_t *x)
 /* ---- binary operations ------------------------------------------------------------------------------------------- */
 
 /* Every operation is rounded by itself, as the language says and the oracle does: a * b + c is fused only where a spec
- * says fma. */
+ * says fma, or with kb_fusing(). */
 static LLVMValueRef float_op(kb *k, enum kb_bin op, enum ty ty, LLVMValueRef a, LLVMValueRef b)
 {
     LLVMValueRef args[] = { a, b };
@@ -63,6 +63,14 @@ static LLVMValueRef float_op(kb *k, enum kb_bin op, enum ty ty, LLVMValueRef a, 
     }
     kb_misuse(k, "operation %d on type %s", (int)op, ty_name(ty));
     return a;
+}
+
+kb_val kb_fusing(kb_val v)
+{
+    const LLVMOpcode op = LLVMIsAInstruction(v.ir) ? LLVMGetInstructionOpcode(v.ir) : 0;
+    if (op == LLVMFAdd || op == LLVMFSub || op == LLVMFMul)
+        LLVMSetFastMathFlags(v.ir, LLVMFastMathAllowContract);
+    return v;
 }
 
 /* In the type itself, or in f32 and back. */

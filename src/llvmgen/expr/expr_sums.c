@@ -146,6 +146,15 @@ struct sums {
     kb_val first; /* of a tile: terms are numbered from there on */
 };
 
+static kb_val with_term(kb *k, struct emit_env *env, const struct expr *e, kb_val total)
+{
+    const struct expr *term = e->arg[0];
+    if (e->field != FUSES)
+        return emit_fold(k, (enum fold)e->op, total, emit_expr(k, env, term));
+    const kb_val x = emit_expr(k, env, term->arg[0]), y = emit_expr(k, env, term->arg[1]);
+    return kb_math(k, FN_FMA, 3, (kb_val[]){ x, y, total });
+}
+
 static void add_term(struct sums *s, kb_val number)
 {
     kb *k = s->k;
@@ -157,8 +166,7 @@ static void add_term(struct sums *s, kb_val number)
         s->sum[i].index = index;
         for (int j = 0; j < s->m; j++) {
             const kb_var total = s->total[i * s->m + j];
-            const kb_val term = emit_expr(k, s->env[i], s->e[j]->arg[0]);
-            kb_set(k, total, emit_fold(k, (enum fold)s->e[j]->op, kb_get(k, total), term));
+            kb_set(k, total, with_term(k, s->env[i], s->e[j], kb_get(k, total)));
         }
     }
 }

@@ -21,6 +21,11 @@ static const struct {
     /* what they become */
     { BOTH "outputs: [y, top]\nfuse: false\n", "# stage b\n# reads: y\n# writes: top\nproblem t_b: reduce" },
     { BOTH "outputs: [top]\nfuse: false\n", "input y: f32[n]" },
+    { "contract: true\n" X
+      "stages:\n  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * x + x}}}\noutputs: [y]\n",
+      "  value = fma(x, x, x)\n" },
+    { X "stages:\n  a: {kind: map, contract: true, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
+      "a stage has no 'contract': that of the whole is for all stages" },
     { LOOP "}\n", "# stages of t, 3 times\n# feedback: y -> x, in two memories" },
     { LOOP ", until: top > 5}\n", "or until the last stage says so" },
     { LOOP ", until: top > 5}\n", "output ptxgen_until: bool[1] per element\n  value = (top > 5.0)" },
