@@ -70,6 +70,11 @@ void explain_verdict(const struct explained *x, struct str *out)
         if (t->in_flight < 1 && !strcmp(t->bound, "loads in flight"))
             str_printf(out, ": %.0f%% of what memory wants", 100 * t->in_flight);
         str_printf(out, "; %.2f us in a graph\n", t->graph_seconds * 1e6);
+        if (x->work.products && !strcmp(t->bound, "arithmetic"))
+            str_printf(out,
+                       "`contract: true` in the spec takes %d of %d floating-point operations off: products that are "
+                       "rounded with the sums that take them\n",
+                       x->work.products, x->work.flops);
         add_measured("stream", o->stream_seconds, t->seconds, l->seconds, out);
         add_measured("graph", o->graph_seconds, t->graph_seconds, least_in_graph, out);
     }

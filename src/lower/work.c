@@ -46,9 +46,17 @@ static void add_integer(struct counting *c, enum ty type)
     c->work.slots += c->times * (ty_bits(type) == 64 ? WIDE_INTEGER_SLOTS : 1);
 }
 
+static bool is_product(const struct expr *e)
+{
+    return e && e->kind == EX_BINARY && e->op == BIN_MUL && ty_is_float(e->type) && e->field != FUSES;
+}
+
 static void count_arithmetic(struct counting *c, const struct expr *e)
 {
     const enum ty type = e->arg[0]->type;
+    if (e->kind == EX_BINARY && (e->op == BIN_ADD || e->op == BIN_SUB) &&
+        (is_product(e->arg[0]) || is_product(e->arg[1])))
+        c->work.products += (int)c->times;
     if (e->kind == EX_CAST || e->kind == EX_IF || !ty_is_float(type))
         add_integer(c, type);
     else if (e->kind == EX_BINARY && (e->op == BIN_DIV || e->op == BIN_REM))
@@ -95,6 +103,8 @@ static void count_fold(struct counting *c, const struct expr *e)
     c->times *= n;
     c->in_sum = e->kind == EX_SUM;
     c->nparts = 0;
+    if (e->kind == EX_SUM && e->op == FOLD_ADD && e->field != FUSES && is_product(e->arg[0]))
+        c->work.products += (int)c->times;
     ty_is_float(e->type) ? add_flops(c, e->type, 1, e->field == FUSES ? 0 : 1) : add_integer(c, e->type);
     count(c, e->arg[0]);
     c->times = outer;
@@ -167,6 +177,7 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
         for (int f = 0; f < red->op->nfields; f++) {
             count(&c, red->map[f]);
             count(&c, red->op->combine[f]);
+            c.work.products += is_product(red->map[f]) && op_field_native(red->op, f) == NATIVE_ADD;
         }
     }
     for (int d = 0; d < p->nby; d++)

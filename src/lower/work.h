@@ -11,6 +11,7 @@ struct work {
     int flops;    /* floating-point additions, multiplications, comparisons, ...; fma counts twice */
     int special;  /* calls of the mathematical library, divisions */
     int integer;  /* integer, logical and selecting operations */
+    int products; /* those of the floating-point ones that `contract: true` takes off */
     double slots; /* all of it in f32 additions' issue slots of the target */
     double
         least; /* the fewest: additions are fused with multiplications, functions run beside them, the rest is free */
