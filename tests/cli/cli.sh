@@ -179,7 +179,7 @@ done
 run assume.yaml --emit=manifest -o -; exits 0; out_has 'promises that n is equal to 64'
 run assume.yaml --emit=header -o -; exits 0; out_has 'promises that m is at least 2'
 printf 'kind: reduce\ninputs: {x: "i32[n]", t: "f32[k]"}\nmap: at(t, x)\noperator: add\noutputs: {r: f32}\n' > places.yaml
-run run places.yaml --size n=100 --size k=0 --device cpu; exits 1; out_empty; err_has 'at() reads an array and needs that k is at least 1'
+run run places.yaml --size n=100 --size k=0 --device cpu; exits 1; out_empty; err_has 'places.yaml: error: at() reads an array and needs that k is at least 1'
 run run places.yaml --size n=0 --size k=1 --device cpu --verify; exits 0; out_has 'verified'
 run assume.yaml --emit=plan -o assume.plan; exits 0
 sed -i '/^checks:/,/^cases:/{/^cases:/!d}' assume.plan
