@@ -36,7 +36,7 @@ run --version; exits 0; out_has '^ptxgen [0-9]'
 run; exits 2; out_empty; err_has usage
 for c in compile check explain run schema devices variants bench tune cache reference new help complete; do
     run help $c; exits 0; out_has "^usage: ptxgen $c"; err_empty
-    run $c --help; exits 0; out_has "^usage: ptxgen $c"; err_empty
+    run $c --help; exits 0; out_has "^usage: ptxgen $c"; out_lacks '^usage: .*  '; err_empty
 done
 run run --help; out_has '--verify'; out_has 'random'
 run check --help; if grep -q -e --verify out; then complain 'check has no --verify'; fi
