@@ -34,6 +34,11 @@ printf 'kind: [\n' > broken.yaml
 run --help; exits 0; out_has '^usage: ptxgen'; out_has 'explain'; err_empty
 run --version; exits 0; out_has '^ptxgen [0-9]'
 run; exits 2; out_empty; err_has usage
+for c in explain run variants bench tune; do
+    run $c; exits 2; out_empty; err_has "error: '$c' takes one spec"
+done
+run check; exits 2; out_empty; err_has "error: 'check' takes specs"
+run compile; exits 2; out_empty; err_has 'error: no spec is named'
 for c in compile check explain run schema devices variants bench tune cache reference new help complete; do
     run help $c; exits 0; out_has "^usage: ptxgen $c"; err_empty
     run $c --help; exits 0; out_has "^usage: ptxgen $c"; out_lacks '^usage: .*  '; err_empty
