@@ -10,10 +10,10 @@
 const struct command command_table[] = {
     { "compile", "SPEC.yaml", "generate PTX and its manifest (the default command)",
       "Writes NAME.ptx and NAME.json in the current directory, or what --emit asks for.", cmd_compile },
-    { "check", "SPEC.yaml...", "diagnose specs",
-      "Reports errors and warnings, and judges the operators: associative, commutative, identity, idempotent. A law "
-      "that\n"
-      "fails only by overflow, rounding or special values is noted; one that fails in exact arithmetic is an error.",
+    { "check", "SPEC.yaml...", "diagnose specs and judge their operators",
+      "Reports errors and warnings, and judges the operators: associative, commutative, identity, idempotent. A law\n"
+      "that fails only by overflow, rounding or special values is a note. A law that fails in exact arithmetic is an\n"
+      "error where it is declared or relied upon.",
       cmd_check },
     { "explain", "SPEC.yaml | PTXG-nnnn", "say what was chosen and why, or what a message means",
       "Prints the chosen strategies and the reasons, or the explanation of a message's code.", cmd_explain },
@@ -30,14 +30,15 @@ const struct command command_table[] = {
     { "cache", "path|stats|clear", "the disk cache of compiled code",
       "Holds the code of programs that ran on a GPU. PTXGEN_CACHE names its directory, or is off.", cmd_cache },
     { "variants", "SPEC.yaml", "list every variant with its id",
-      "A variant is a strategy with values of its tunables; --variant=ID pins one. Counts those of each strategy and\n"
-      "shows up to --limit of them. --set restricts them, also to several values: --set threads=128,256.",
+      "A variant is a strategy with a value for each of its tunables; --variant=ID pins one. Counts the variants of "
+      "each\n"
+      "strategy and lists up to --limit variants. --set restricts them, also to several values: --set threads=128,256.",
       cmd_variants },
     { "tune", "SPEC.yaml", "search for the fastest variant",
       "Compiles variants, checks the results of each, measures them, drops the slow ones early, and writes the "
       "fastest\n"
-      "into a tuning file that 'ptxgen run' and ptxgen_jit() use. Sizes and data as in 'ptxgen run'; stops and goes "
-      "on.",
+      "into a tuning file that 'ptxgen run' and ptxgen_jit() use. Sizes and data as in 'ptxgen run'. After an\n"
+      "interruption, the same command continues.",
       cmd_tune },
     { "reference", "", "print the reference: all tables, as Markdown", "", cmd_reference },
     { "new", "reduce|scan|stencil|map|stages", "print a commented spec to begin with",
@@ -70,8 +71,8 @@ const struct option option_table[] = {
     { "tuning", 0, O_TEXT, AT(tuning), C_PIN | C_TUNE, "FILE|off",
       "the tuning file (default on a GPU: PTXGEN_TUNING, then XDG_DATA_HOME/ptxgen/tuning.yaml)" },
     { "stage", 0, O_TEXT, AT(stage), C_PLAN | C_CHECK, "NAME",
-      "one stage of a spec with stages, as a spec of its own: its inputs are arrays of the whole and of stages "
-      "before" },
+      "one stage of a spec with stages, as a spec of its own: its inputs are arrays of the program and of earlier "
+      "stages" },
     { "journal", 0, O_TEXT, AT(journal), C_TUNE | C_EXPLAIN, "FILE",
       "tune: results, from which a later run continues (default: in the cache); explain: those that a page shows; of a "
       "program a.journal stands for a.STAGE.journal of each stage" },

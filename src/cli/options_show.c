@@ -20,8 +20,8 @@ static void help_options(FILE *to, int bits)
 void options_help(FILE *to, const struct command *c)
 {
     if (c) {
-        fprintf(to, "usage: ptxgen %s %s [OPTION]...\n\n%s.\n%s%s\n", c->name, c->operands, c->summary, c->details,
-                c->details[0] ? "\n" : "");
+        fprintf(to, "usage: ptxgen %s%s%s [OPTION]...\n\n%s.\n%s%s\n", c->name, c->operands[0] ? " " : "", c->operands,
+                c->summary, c->details, c->details[0] ? "\n" : "");
         fputs("options:\n", to);
         help_options(to, command_bit(c));
         return;

@@ -20,7 +20,7 @@ static const char *report_what(int what)
     case SIMT_TWICE: return "two elements at one place";
     case SIMT_NO_MEMORY: return "no memory";
     case SIMT_STOPPED: return "ended from outside";
-    default: return "check";
+    default: return NULL; /* the text says what was refused */
     }
 }
 
@@ -51,7 +51,8 @@ void report_plain(struct simt_report *r, int what, const char *format, ...)
 {
     r->what = what;
     r->text[0] = '\0';
-    append(r, "%s: ", report_what(what));
+    if (report_what(what))
+        append(r, "%s: ", report_what(what));
     va_list ap;
     va_start(ap, format);
     append_list(r, format, ap);

@@ -34,9 +34,14 @@ printf 'kind: [\n' > broken.yaml
 run --help; exits 0; out_has '^usage: ptxgen'; out_has 'explain'; err_empty
 run --version; exits 0; out_has '^ptxgen [0-9]'
 run; exits 2; out_empty; err_has usage
+for c in explain run variants bench tune; do
+    run $c; exits 2; out_empty; err_has "error: '$c' takes one spec"
+done
+run check; exits 2; out_empty; err_has "error: 'check' takes specs"
+run compile; exits 2; out_empty; err_has 'error: no spec is named'
 for c in compile check explain run schema devices variants bench tune cache reference new help complete; do
     run help $c; exits 0; out_has "^usage: ptxgen $c"; err_empty
-    run $c --help; exits 0; out_has "^usage: ptxgen $c"; err_empty
+    run $c --help; exits 0; out_has "^usage: ptxgen $c"; out_lacks '^usage: .*  '; err_empty
 done
 run run --help; out_has '--verify'; out_has 'random'
 run check --help; if grep -q -e --verify out; then complain 'check has no --verify'; fi
@@ -179,7 +184,7 @@ done
 run assume.yaml --emit=manifest -o -; exits 0; out_has 'promises that n is equal to 64'
 run assume.yaml --emit=header -o -; exits 0; out_has 'promises that m is at least 2'
 printf 'kind: reduce\ninputs: {x: "i32[n]", t: "f32[k]"}\nmap: at(t, x)\noperator: add\noutputs: {r: f32}\n' > places.yaml
-run run places.yaml --size n=100 --size k=0 --device cpu; exits 1; out_empty; err_has 'at() reads an array and needs that k is at least 1'
+run run places.yaml --size n=100 --size k=0 --device cpu; exits 1; out_empty; err_has 'places.yaml: error: at() reads an array and needs that k is at least 1'
 run run places.yaml --size n=0 --size k=1 --device cpu --verify; exits 0; out_has 'verified'
 run assume.yaml --emit=plan -o assume.plan; exits 0
 sed -i '/^checks:/,/^cases:/{/^cases:/!d}' assume.plan

@@ -135,7 +135,7 @@ PATH=$work/bin:$PATH "$ptxgen" explain "$specs/sum.yaml" --html c2.html 2> err |
     printf 'reduce.block@threads=3\tok\t3.5\t1\t\nreduce.block@threads=4\tok\t4.5\t1\t<script>\n'
 } > evil.journal
 "$ptxgen" explain "$specs/sum.yaml" --html evil.html --journal evil.journal 2> err || fail "explain: $(cat err)"
-grep -q '8 lines are passed over' err || fail "nothing is said of the lines: $(cat err)"
+grep -q '8 lines are ignored' err || fail "nothing is said of the lines: $(cat err)"
 page evil.html variants,ptx 2 2
 [ "$(grep -c '<circle' evil.html)" -eq 2 ] || fail 'a line that is no outcome has a point'
 "$ptxgen" explain "$specs/sum.yaml" --html d.html --journal odd.yaml 2> err && fail 'another file is taken for a journal'

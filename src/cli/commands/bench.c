@@ -115,7 +115,7 @@ static int bench(struct bench *b)
         return fail(EXIT_USAGE, "--samples=%s: expected 1 to %d", o->samples, SAMPLES_MAX);
     }
     if (!strcmp(device, "cpu")) {
-        return fail(EXIT_USAGE, "the host executor checks kernels, it is no device to measure");
+        return fail(EXIT_USAGE, "the host executor checks kernels; bench measures on a GPU");
     }
     int status = device_ordinal(device, &ordinal);
     status = status ? status : load_problem(b->job.session, o, o->operands.item[0], &b->job.problem);
@@ -127,7 +127,7 @@ static int bench(struct bench *b)
 int cmd_bench(const struct options *o)
 {
     if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, "measure one spec");
+        return fail(EXIT_USAGE, "'bench' takes one spec: ptxgen bench SPEC.yaml");
     }
     struct bench b = { .job = { .options = o } };
     if (ptxgen_session_create(&b.job.session) != PTXGEN_OK) {

@@ -128,7 +128,7 @@ int cmd_check(const struct options *o)
 {
     int worst = EXIT_OK;
     if (o->operands.n == 0) {
-        return fail(EXIT_USAGE, "which specs?");
+        return fail(EXIT_USAGE, "'check' takes specs: ptxgen check SPEC.yaml...");
     }
     for (int i = 0; i < o->operands.n; i++) {
         int status = check(o, o->operands.item[i], i);

@@ -448,7 +448,8 @@ static int compile(struct making *m, struct options *one, struct products *produ
 int cmd_compile(const struct options *o)
 {
     if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, o->operands.n ? "one spec at a time: unexpected '%s'" : "which spec?%s",
+        return fail(EXIT_USAGE,
+                    o->operands.n ? "one spec at a time: unexpected '%s'" : "no spec is named: ptxgen SPEC.yaml%s",
                     o->operands.n ? o->operands.item[1] : "");
     }
     struct options one = *o;

@@ -317,7 +317,7 @@ static int explain_spec(const struct options *o)
 int cmd_explain(const struct options *o)
 {
     if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, "explain one spec, or one message like PTXG-3002");
+        return fail(EXIT_USAGE, "'explain' takes one spec, or one message like PTXG-3002");
     }
     int code = code_number(o->operands.item[0]);
     if (code >= 0) {

@@ -34,7 +34,7 @@ static int run(struct job *j)
 int cmd_run(const struct options *o)
 {
     if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, "run one spec");
+        return fail(EXIT_USAGE, "'run' takes one spec: ptxgen run SPEC.yaml");
     }
     struct job j = { .options = o };
     if (ptxgen_session_create(&j.session) != PTXGEN_OK) {

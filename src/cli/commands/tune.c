@@ -376,7 +376,7 @@ int cmd_tune(const struct options *o)
 {
     struct job whole = { .options = o };
     if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, "tune one spec");
+        return fail(EXIT_USAGE, "'tune' takes one spec: ptxgen tune SPEC.yaml");
     }
     if (ptxgen_session_create(&whole.session) != PTXGEN_OK) {
         return fail(EXIT_DEVICE, "out of memory");

@@ -268,7 +268,7 @@ int cmd_variants(const struct options *o)
     ptxgen_session *s;
     ptxgen_problem *p;
     if (o->operands.n != 1) {
-        return fail(EXIT_USAGE, "the variants of one spec");
+        return fail(EXIT_USAGE, "'variants' takes one spec: ptxgen variants SPEC.yaml");
     }
     if (ptxgen_session_create(&s) != PTXGEN_OK) {
         return fail(EXIT_DEVICE, "out of memory");

@@ -79,7 +79,7 @@ bool journal_next(struct journal *j, struct journal_line *out)
 void journal_warn(const struct journal *j, const char *path)
 {
     if (j->skipped) {
-        say("warning", "%s: %d line%s passed over that %s no variant with its outcome", path, j->skipped,
+        say("warning", "%s: %d line%s ignored that %s no variant with its outcome", path, j->skipped,
             j->skipped == 1 ? " is" : "s are", j->skipped == 1 ? "is" : "are");
     }
 }

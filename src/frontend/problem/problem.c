@@ -237,7 +237,7 @@ static void build_combining(struct builder *b)
     for (int i = 0; entries && !stencil && i < 3; i++) {
         const struct ynode *n = ynode_get(b->root, single[i]);
         if (n)
-            diag_error(b->d, D_CONFLICT, n->at, "with '%s', '%s' belongs into each of them", several, single[i]);
+            diag_error(b->d, D_CONFLICT, n->at, "with '%s', each entry has its own '%s'", several, single[i]);
     }
     if (entries)
         build_reductions(b, entries);

@@ -326,7 +326,7 @@ static void check_empty(struct builder *b, const struct reduction *r)
     diag_hint(b->d, m, "give it an identity, or an init");
 }
 
-/* Sums of products of two inputs that have other dimensions each: every element is read again for each of those. */
+/* Sums of products of two inputs that each lack a dimension which the other one has. */
 static void warn_product(struct builder *b, const struct reduction *r)
 {
     const struct expr *e = r->map[0];
@@ -337,7 +337,7 @@ static void warn_product(struct builder *b, const struct reduction *r)
     if (left == all || right == all || (left | right) != all || !(left & right & reduced_axes(b)))
         return;
     struct diag *m =
-        diag_warning(b->d, D_PRODUCT, r->at, "this is a matrix product, which reads its inputs many times");
+        diag_warning(b->d, D_PRODUCT, r->at, "this is a matrix product, for which ptxgen uses no tensor cores");
     diag_hint(b->d, m, "%s", way_out("kind", "matmul"));
 }
 

@@ -116,7 +116,8 @@ static void know_some(struct builder *b, struct reduction *r)
     const struct span at = r->at;
     struct op *op = arena_new(b->a, struct op, 1);
     if (n == STATE_FIELDS_MAX) {
-        diag_error(b->d, D_LIMIT, at, "with 'by', a state that needs to know whether it is one has at most %d fields",
+        diag_error(b->d, D_LIMIT, at,
+                   "with 'by', this operator has at most %d fields: one more says whether the bin has an element",
                    STATE_FIELDS_MAX - 1);
         return;
     }

@@ -2,8 +2,8 @@
 /* lookback.c - decoupled look-back (Merrill and Garland, NVR-2016-002).
  *
  *     publish the tile's total;  if nothing before the tile matters, the total is the inclusive prefix already
- *     window of 32 or 128 tiles before this one, some per lane, until one of them has published a prefix:
- *         wait until all from the nearest prefix on have published
+ *     window of 32 to 128 tiles before this one, some per lane, until one of them has published a prefix:
+ *         wait until all from the nearest prefix on have published, and sleep between the reads (kb_backoff())
  *         combine them in order, older ones on the left
  *     publish prefix * total as the prefix of the tiles that follow
  */

@@ -29,3 +29,32 @@ Test(limits, of_a_problem)
         spec_end(&f);
     }
 }
+
+/* In a scan by index, an operator of the user's own needs one field more, which says whether a bin has an element. */
+Test(limits, fields_of_a_scan_by_index)
+{
+    for (int fields = 15; fields <= 16; fields++) {
+        struct str text = { 0 };
+        static const char *const part[] = { "\nmap: {", "}\noperator:\n  state: {", "}\n  identity: {",
+                                            "}\n  combine: {" };
+        static const char *const value[] = { "x", "i32", "0", "b.f" };
+        SPEC_BEGIN(f);
+        str_add(&text, "kind: scan\ninputs: {x: 'i32[n]'}\nby: x\nbins: k");
+        for (int p = 0; p < 4; p++) {
+            str_add(&text, part[p]);
+            for (int k = 0; k < fields; k++) {
+                str_printf(&text, "%sf%d: %s", k ? ", " : "", k, value[p]);
+                if (p == 3)
+                    str_printf(&text, "%d", k);
+            }
+        }
+        str_add(&text, "}\noutputs: {y: {type: 'i32[n]', value: s.f0}}\n");
+        spec_build(&f, text.text);
+        cr_expect_eq(f.p != NULL, fields == 15, "%d fields: %s", fields, spec_text(&f));
+        cr_expect(fields == 15 ||
+                      strstr(spec_text(&f), "at most 15 fields: one more says whether the bin has an element"),
+                  "%s", spec_text(&f));
+        str_finish(&text);
+        spec_end(&f);
+    }
+}
