@@ -59,16 +59,9 @@ static void turn(const struct launch *l, const struct run_args *args)
 
 static void begin(const char *spec, int ranks)
 {
-    setenv("PTXGEN_CACHE", "off", 1);
-    setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
-    cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
-    w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
-    nccl_apart = true;
     nccl_ran = turn;
     turned = true;
-    nccl_open_ranks(&w, rank);
-    fake_gpu->launched = peer_launched;
-    fake_gpu->peers = 1;
+    nccl_open_peers(&w, rank, &h, spec, ranks, peer_launched);
 }
 
 static void end(void) { nccl_close_ranks(&w, rank, &h); }

@@ -22,17 +22,8 @@ static void launched(const char *kernel, const unsigned grid[2], unsigned thread
 
 static void begin(const char *spec, int ranks, const char *modes)
 {
-    setenv("PTXGEN_CACHE", "off", 1);
-    setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
-    cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
-    w = (struct world){
-        .whole = &h, .name = "whole", .spec = spec, .split = "n", .modes = modes, .ranks = ranks, .over = &over_nccl
-    };
-    nccl_apart = true;
-    (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched =
-        launched;
-    nccl_open_ranks(&w, rank);
-    fake_gpu->peers = 1;
+    w.modes = modes;
+    nccl_open_peers(&w, rank, &h, spec, ranks, launched);
 }
 
 static void end(void) { nccl_close_ranks(&w, rank, &h); }
