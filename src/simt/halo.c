@@ -25,11 +25,20 @@ static uint64_t nanoseconds(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* Another rank may have written it. */
+static bool failed(struct halo_head *h)
+{
+    const bool fault = __atomic_load_n(&h->fault, __ATOMIC_RELAXED);
+    if (fault)
+        __atomic_store_n((uint32_t *)(uintptr_t)h->host_fault, 1, __ATOMIC_RELAXED);
+    return fault;
+}
+
 uint32_t simt_halo_number(uint64_t window)
 {
-    const struct halo_head *h = head_at(window);
+    struct halo_head *h = head_at(window);
     const uint32_t e = h->last + 1;
-    return h->fault ? 0 : e ? e : 2;
+    return failed(h) ? 0 : e ? e : 2;
 }
 
 void simt_halo_send(uint64_t to, uint32_t word, uint32_t e)
@@ -46,11 +55,9 @@ void simt_halo_wait(uint64_t window, uint64_t from, uint32_t e)
     struct halo_head *const h = head_at(window);
     const uint64_t begin = nanoseconds(), *const slot = (const uint64_t *)(uintptr_t)from;
     uint64_t word = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    while (word >> 32 != e && !h->fault) {
-        if (nanoseconds() - begin >= h->limit) {
-            h->fault = 1;
-            __atomic_store_n((uint32_t *)(uintptr_t)h->host_fault, 1, __ATOMIC_RELAXED);
-        }
+    while (word >> 32 != e && !failed(h)) {
+        if (nanoseconds() - begin >= h->limit)
+            __atomic_store_n(&h->fault, 1, __ATOMIC_RELAXED);
         sched_yield();
         simt_current->idle = 0; /* others may make it come, however long that takes */
         exec_poll(simt_current, NULL, true);
@@ -70,7 +77,7 @@ void simt_halo_done(uint64_t window, uint32_t e, uint32_t amount, uint32_t total
 {
     struct halo_head *const h = head_at(window);
     h->ticket += amount;
-    if (h->ticket != total || h->fault)
+    if (h->ticket != total || failed(h))
         return;
     h->ticket = 0;
     h->last = e;

@@ -118,7 +118,7 @@ Test(joined, others_are_not)
 static ptxgen_status made(struct rank *r,
                           ptxgen_status (*f)(ptxgen_session *, ptxgen_dist *, const ptxgen_arguments *, ptxgen_stream))
 {
-    static int32_t x[2][40], y[2][40];
+    static int32_t x[RANKS_MAX][40], y[RANKS_MAX][40];
     const void *in[] = { x[r->end.rank] };
     void *out[] = { y[r->end.rank] };
     return f(r->s, r->dist, &(ptxgen_arguments){ (int64_t[]){ 10, 4 }, in, out, NULL }, r->stream);
@@ -152,6 +152,68 @@ Test(joined, a_rank_that_comes_too_late)
     world_free(&w, rank);
     world_close(&w, rank);
     harness_close(&h);
+}
+
+enum { ALL_RANKS = 4 };
+static int refused_step;               /* of the launch: this kernel of rank 1 is refused */
+static _Thread_local int step_of_rank; /* of the last launch */
+static bool first_comes_late;          /* the ranks but rank 1: then it is over when they begin */
+
+static ptxgen_status refuses(struct launch *l, enum dist_stage stage, const struct run_args *args)
+{
+    if (!l->prepares && stage == STAGE_JOINED && step_of_rank++ == refused_step && l->d->comm->rank == 1)
+        return PTXGEN_FINDING;
+    return nccl_run(l, stage, args);
+}
+
+static void *launches_refused(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_prepare);
+    step_of_rank = 0;
+    if (first_comes_late != (r->end.rank == 1))
+        nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+    if (r->status == PTXGEN_OK)
+        r->status = made(r, ptxgen_dist_launch_on);
+    cr_expect_eq(made(r, ptxgen_dist_launch_on), PTXGEN_OK); /* a rank whose rows had come learns it now */
+    return NULL;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The other ranks know it soon, also those that are not beside it, and none waits as long as it may. */
+static void all_know(const char *spec, int at)
+{
+    refused_step = at;
+    nccl_seconds = 20;
+    begin(spec, ALL_RANKS, NULL);
+    nccl_machine.run = refuses;
+    const double begun = seconds();
+    world_all(&w, rank, launches_refused);
+    cr_expect_lt(seconds() - begun, nccl_seconds / 4);
+    for (int r = 0; r < ALL_RANKS; r++) {
+        cr_expect_eq(rank[r].status, r == 1 ? PTXGEN_FINDING : PTXGEN_OK, "rank %d", r);
+        cr_expect(rank[r].dist->rooms->joined);
+        cr_expect_eq(ptxgen_dist_check(rank[r].s, rank[r].dist), PTXGEN_RANKS, "rank %d", r);
+    }
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+}
+
+Test(joined, a_launch_that_is_refused)
+{
+    for (int late = 0; late < 2; late++) {
+        first_comes_late = late;
+        all_know(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 0);
+        for (int at = 0; at < 9; at += 4)
+            all_know(STEPS("i32[n, m]", "wrap", "x[-1, 0] - x[1, 0]"), at);
+    }
 }
 
 /* ---- code for GPUs ----------------------------------------------------------------------------------------------- */

@@ -15,10 +15,7 @@ static struct rank rank[RANKS_MAX];
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
-static void begin(const char *spec, int ranks)
-{
-    nccl_open_peers(&w, rank, &h, spec, ranks, peer_launched);
-}
+static void begin(const char *spec, int ranks) { nccl_open_peers(&w, rank, &h, spec, ranks, peer_launched); }
 
 static void end(void) { nccl_close_ranks(&w, rank, &h); }
 
