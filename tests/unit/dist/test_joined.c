@@ -96,6 +96,19 @@ Test(joined, ranks_are_late_in_turn)
     check_all(2, "seed:5,race,uninit,sms:1");
 }
 
+/* Rows of planes begin anywhere, and their boxes with them: each waits for just what its points read. */
+Test(joined, planes_of_odd_rows)
+{
+    char spec[400];
+    for (int columns = 133; columns <= 139; columns++)
+        for (int rows = 3; rows <= 6; rows++) {
+            snprintf(spec, sizeof spec,
+                     ONE("i32[n, m, %d]", "wrap", "x[-1, 0, -1] + 3 * x[1, -1, 1] - x[-1, 1, 2] + 5 * x[1, 0, -2]"),
+                     columns, columns);
+            agrees(spec, 2, (int64_t[8]){ 21, rows }, true, columns % 2 ? "seed:4" : NULL);
+        }
+}
+
 /* An exchange of its own where one side is read, elements are no words, or rows are not the outer dimension. */
 Test(joined, others_are_not)
 {
