@@ -358,11 +358,17 @@ static void run_joined(struct launch *l, const struct dist_run *part)
     struct dist_room *m = l->room;
     struct dist_run run = *part;
     memcpy(run.halo, m->halo, sizeof run.halo);
+    if (!l->prepares && machine_of(l->d)->take_turn)
+        did(l, machine_of(l->d)->take_turn(l, false));
     const ptxgen_status status = dist_run_stage(l, STAGE_JOINED, &run);
     did(l, status);
-    if (l->prepares)
+    if (l->prepares) {
         m->joined = true;
-    else if (status != PTXGEN_OK)
+        return;
+    }
+    if (machine_of(l->d)->take_turn)
+        did(l, machine_of(l->d)->take_turn(l, true));
+    if (status != PTXGEN_OK)
         exchange_halo_fails(l->s, m->peers->exchange, m->halo[0], l->stream);
 }
 

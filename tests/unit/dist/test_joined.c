@@ -229,6 +229,103 @@ Test(joined, a_launch_that_is_refused)
     }
 }
 
+/* ---- two streams ------------------------------------------------------------------------------------------------- */
+
+static ptxgen_stream second[2];
+
+static void *prepares(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_prepare);
+    return NULL;
+}
+
+static void *launches(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_launch_on);
+    return NULL;
+}
+
+/* On the second streams. */
+static void elsewhere(void *(*f)(void *rank))
+{
+    for (int r = 0; r < 2; r++) {
+        const ptxgen_stream first = rank[r].stream;
+        rank[r].stream = second[r];
+        second[r] = first;
+    }
+    world_all(&w, rank, f);
+    for (int r = 0; r < 2; r++) {
+        const ptxgen_stream other = rank[r].stream;
+        rank[r].stream = second[r];
+        second[r] = other;
+    }
+}
+
+/* What the rank has asked of the driver since the last time: kernels, and waits for its event and records of it, in order;
+ * in capitals on the second stream. */
+static const char *asked(int r)
+{
+    static char text[100];
+    int n = 0;
+    uint64_t event = 0;
+    for (int i = 0; i < fake_gpu->ncalls; i++) {
+        const struct fake_call *c = &fake_gpu->call[i];
+        const bool waits = !strcmp(c->name, "cuStreamWaitEvent"), records = !strcmp(c->name, "cuEventRecord");
+        if ((c->stream != rank[r].stream && c->stream != second[r]) ||
+            !(waits || records || !strncmp(c->name, "cuLaunchKernel", 14)))
+            continue;
+        text[n++] = (char)((waits ? 'w' : records ? 'r' : 'k') - (c->stream == second[r] ? 'a' - 'A' : 0));
+        if (waits || records) {
+            cr_expect(!event || event == c->a, "the rank has one event");
+            event = c->a;
+        }
+    }
+    text[n] = 0;
+    return text;
+}
+
+static void asks(const char *calls)
+{
+    for (int r = 0; r < 2; r++) {
+        cr_expect_eq(rank[r].status, PTXGEN_OK);
+        cr_expect_str_eq(asked(r), calls);
+    }
+    fake_gpu->ncalls = 0;
+}
+
+/* Kernels that wait for rows may fill the device, so they follow each other; but with one stream that costs no call. */
+Test(joined, streams_take_turns)
+{
+    nccl_kernels = true;
+    begin(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 2, NULL);
+    for (int r = 0; r < 2; r++)
+        cr_assert_eq(ptxgen_stream_create(rank[r].s, rank[r].gpu, &second[r]), PTXGEN_OK);
+    world_all(&w, rank, prepares);
+    fake_gpu->ncalls = 0;
+    world_all(&w, rank, launches);
+    asks("k");
+    elsewhere(prepares);
+    int settled = 0;
+    for (int i = 0; i < fake_gpu->ncalls; i++)
+        settled += !strcmp(fake_gpu->call[i].name, "cuCtxSynchronize");
+    cr_expect_eq(settled, 2, "the launches so far have no event");
+    fake_gpu->ncalls = 0;
+    world_all(&w, rank, launches);
+    asks("wkr");
+    elsewhere(launches);
+    elsewhere(launches);
+    asks("WKRWKR");
+    fake_gpu->capturing = 1;
+    world_all(&w, rank, launches);
+    fake_gpu->capturing = 0;
+    asks("k");
+    for (int r = 0; r < 2; r++)
+        ptxgen_stream_destroy(rank[r].gpu, second[r]);
+    end();
+}
+
 /* ---- code for GPUs ----------------------------------------------------------------------------------------------- */
 
 /* NULL: memory is exhausted. */
