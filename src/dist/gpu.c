@@ -189,6 +189,35 @@ static ptxgen_status join(struct launch *l)
     return l->prepares ? PTXGEN_OK : launch_order(l->s, l->d->comm->gpu, b->order[1], b->stream, l->stream);
 }
 
+/* Kernels that wait for rows may fill the device.  Two of them on two streams could begin in another order on another rank,
+ * and all wait for kernels that find no room.  So they follow each other in the order of calls, which all ranks have in common.
+ * On a single stream they do anyway.  Graphs are left to the caller. */
+static ptxgen_status take_turn(struct launch *l, bool over)
+{
+    const struct nccl *with = nccl_of(l);
+    bool captures = false;
+    if (!with->in_turn)
+        return PTXGEN_OK;
+    const ptxgen_status status = launch_captures(l->s, with->gpu, l->stream, &captures);
+    if (status != PTXGEN_OK || captures)
+        return status;
+    return over ? ptxgen_event_record(l->s, with->gpu, with->turn, l->stream)
+                : launch_follow(l->s, with->gpu, with->turn, l->stream);
+}
+
+/* After the ranks have agreed which rooms join.  The first launch that takes turns follows those that did not. */
+static ptxgen_status know_stream(struct launch *l)
+{
+    struct nccl *with = nccl_of(l);
+    const bool other = with->joins && with->joined != l->stream, first = other && !with->in_turn;
+    if (!peers_join(l->room))
+        return PTXGEN_OK;
+    with->joins = true;
+    with->joined = l->stream;
+    with->in_turn |= other;
+    return first ? launch_settle(l->s, with->gpu) : PTXGEN_OK;
+}
+
 static void close_beside(struct dist_room *m, const struct beside *b)
 {
     struct ptxgen_gpu *gpu = m->d->comm->gpu;
@@ -202,8 +231,10 @@ static void close_beside(struct dist_room *m, const struct beside *b)
 
 static ptxgen_status open_all(struct launch *l)
 {
-    const ptxgen_status status = peers_open(l);
-    return status == PTXGEN_OK ? loop_open(l) : status;
+    ptxgen_status status = peers_open(l);
+    if (status == PTXGEN_OK)
+        status = loop_open(l);
+    return status == PTXGEN_OK ? know_stream(l) : status;
 }
 
 static void close_all(struct dist_room *m)
@@ -226,5 +257,6 @@ const struct dist_machine dist_machine_gpu = { .prepared = true,
                                                .swap = swap,
                                                .fork = fork_off,
                                                .join = join,
+                                               .take_turn = take_turn,
                                                .open = open_all,
                                                .close = close_all };

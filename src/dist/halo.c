@@ -351,15 +351,25 @@ int64_t halo_bytes(const struct dist_room *m)
     return input < 0 ? 0 : 2 * (m->d->split->before + m->d->split->after) * rows_of(m, array_of(p, input)).inner;
 }
 
-/* All in one kernel; a rank that has failed launches it as well, as the others wait for its rows. */
+/* All in one kernel; a rank that has failed launches it as well, as the others wait for its rows.  Where that is refused,
+ * they are told. */
 static void run_joined(struct launch *l, const struct dist_run *part)
 {
     struct dist_room *m = l->room;
     struct dist_run run = *part;
     memcpy(run.halo, m->halo, sizeof run.halo);
-    did(l, dist_run_stage(l, STAGE_JOINED, &run));
-    if (l->prepares)
+    if (!l->prepares && machine_of(l->d)->take_turn)
+        did(l, machine_of(l->d)->take_turn(l, false));
+    const ptxgen_status status = dist_run_stage(l, STAGE_JOINED, &run);
+    did(l, status);
+    if (l->prepares) {
         m->joined = true;
+        return;
+    }
+    if (machine_of(l->d)->take_turn)
+        did(l, machine_of(l->d)->take_turn(l, true));
+    if (status != PTXGEN_OK)
+        exchange_halo_fails(l->s, m->peers->exchange, m->halo[0], l->stream);
 }
 
 /* Blocks of the part fill the device, and stay until its end.  So the sides of many steps, which take long, begin before it,

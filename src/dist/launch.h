@@ -141,6 +141,8 @@ struct dist_machine {
      * what follows join() begins after it. */
     ptxgen_status (*fork)(struct launch *l);
     ptxgen_status (*join)(struct launch *l);
+    /* Before a kernel that waits for rows of other ranks, and when it is over, as the host sees it.  NULL: nothing. */
+    ptxgen_status (*take_turn)(struct launch *l, bool over);
     /* After the walk that prepares, on all ranks.  NULL: nothing. */
     ptxgen_status (*open)(struct launch *l);
     void (*close)(struct dist_room *m); /* what fork() and open() made */
@@ -192,6 +194,8 @@ ptxgen_status peers_open(struct launch *l);
 /* Is it so on all ranks? */
 ptxgen_status all_say(struct launch *l, bool so, bool *all_so);
 void peers_drop(struct dist_room *m);
+/* Is some room of the launch JOINED? */
+bool peers_join(struct dist_room *m);
 /* The messages of a gather: message `shift` goes to the rank that many after this one.  The caller frees them. */
 struct exchange_message *gather_messages(const struct ptxgen_comm *comm, const char *own, char *all, size_t bytes);
 /* Bytes of the words that JOINED of this room gets. */

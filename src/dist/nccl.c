@@ -144,6 +144,7 @@ static void close_all(void *self)
 {
     struct nccl *n = self;
     ptxgen_gpu_free(n->gpu, n->staging);
+    ptxgen_event_destroy(n->gpu, n->turn);
     ptxgen_stream_destroy(n->gpu, n->stream);
     if (n->library)
         dlclose(n->library);
@@ -191,6 +192,8 @@ static ptxgen_status ask(ptxgen_session *s, struct nccl *n, int *rank, int *size
     n->staging = staging;
     if (status == PTXGEN_OK)
         status = ptxgen_stream_create(s, n->gpu, &n->stream);
+    if (status == PTXGEN_OK)
+        status = launch_order_event(s, n->gpu, &n->turn);
     return status;
 }
 

@@ -21,7 +21,11 @@ struct nccl {
     double seconds;        /* the longest wait for other ranks */
     bool only_nccl;        /* GPUs do not write into each other's memory */
     bool ends_apart;       /* no kernel takes neighbours from other ranks itself */
-    char fault[200];       /* the last one; "": none */
+    /* Of kernels that do: the stream of those that were prepared last; are they on several?  Then `turn` is behind the last. */
+    ptxgen_stream joined;
+    bool joins, in_turn;
+    ptxgen_event turn;
+    char fault[200]; /* the last one; "": none */
 };
 
 /* Rank and size are the communicator's.  false: a message; nothing is left over. */

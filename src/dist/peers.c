@@ -167,6 +167,14 @@ static bool join_rooms(struct launch *l, const struct needs *needs)
     return good;
 }
 
+bool peers_join(struct dist_room *m)
+{
+    bool joins = false;
+    for (int i = 0; room_at(m, i); i++)
+        joins |= room_at(m, i)->joined;
+    return joins;
+}
+
 ptxgen_status peers_open(struct launch *l)
 {
     struct needs needs = { 0 };

@@ -258,7 +258,7 @@ bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_
 {
     const int beside[2] = { before, after };
     const size_t begin = x->slots + 2 * x->half + at;
-    struct halo_head head = { .host_fault = (uintptr_t)x->fault, .limit = (uint64_t)(1e9 * x->seconds) };
+    struct halo_head head = { .one = 1, .host_fault = (uintptr_t)x->fault, .limit = (uint64_t)(1e9 * x->seconds) };
     struct fault f;
     bool pushed;
     if (x->halos == HALOS_MAX || !gpu_enter(x->gpu, &pushed, &f))
@@ -273,6 +273,27 @@ bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_
     x->head[x->halos++] = begin;
     gpu_leave(x->gpu, pushed);
     return ok;
+}
+
+/* A copy, which other devices' memory takes as well; in the stream's order, so what this rank has sent before is there. */
+void exchange_halo_fails(ptxgen_session *s, struct exchange *x, uint64_t here, ptxgen_stream stream)
+{
+    const struct driver *cu = &x->gpu->cu;
+    struct fault f;
+    int capturing = CU_CAPTURE_NONE;
+    bool pushed, ok = gpu_enter(x->gpu, &pushed, &f);
+    if (!ok)
+        return;
+    ok = CU(&f, cu, StreamIsCapturing(stream, &capturing));
+    for (int r = 0; r < x->ranks && ok && capturing == CU_CAPTURE_NONE; r++)
+        ok = CU(&f, cu,
+                MemcpyDtoDAsync(x->window[r] + (here - x->window[x->rank]) + offsetof(struct halo_head, fault),
+                                here + offsetof(struct halo_head, one), sizeof(uint32_t), stream));
+    if (ok && capturing == CU_CAPTURE_NONE)
+        __atomic_store_n(x->fault, 1, __ATOMIC_RELAXED);
+    gpu_leave(x->gpu, pushed);
+    if (!ok)
+        session_log(s, PTXGEN_LOG_INFO, 0, "the other ranks wait as long as they may: %s", f.text);
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */

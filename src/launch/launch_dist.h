@@ -17,6 +17,10 @@ ptxgen_status launch_captures(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream 
 /* A stream whose kernels come before others that wait for room on the device, and an event to order streams with. */
 ptxgen_status launch_urgent_stream(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_stream *out);
 ptxgen_status launch_order_event(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event *out);
+/* What the stream gets from now on begins after what was there when the event was recorded, if it was. */
+ptxgen_status launch_follow(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event event, ptxgen_stream stream);
+/* Until the device has done all that it was given. */
+ptxgen_status launch_settle(ptxgen_session *s, ptxgen_gpu *gpu);
 /* What `later` gets from now on begins after all that `earlier` was given. */
 ptxgen_status launch_order(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event with, ptxgen_stream earlier,
                            ptxgen_stream later);

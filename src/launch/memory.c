@@ -212,6 +212,13 @@ ptxgen_status launch_order_event(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_even
     RETURN_IN_CONTEXT(s, gpu, EventCreate(out, CU_EVENT_NO_TIMING));
 }
 
+ptxgen_status launch_follow(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event event, ptxgen_stream stream)
+{
+    RETURN_IN_CONTEXT(s, gpu, StreamWaitEvent(stream, event, 0));
+}
+
+ptxgen_status launch_settle(ptxgen_session *s, ptxgen_gpu *gpu) { RETURN_IN_CONTEXT(s, gpu, CtxSynchronize()); }
+
 ptxgen_status launch_order(ptxgen_session *s, ptxgen_gpu *gpu, ptxgen_event with, ptxgen_stream earlier,
                            ptxgen_stream later)
 {

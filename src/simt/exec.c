@@ -388,6 +388,7 @@ void exec_free(struct exec *x)
 {
     async_reset(x);
     free(x->copy);
+    free(x->came);
     free(x->memory);
     fiber_stacks_free(&x->stacks);
     *x = (struct exec){ 0 };
@@ -468,6 +469,7 @@ bool exec_run(struct exec *x, struct grid *grids, int n)
     }
     prepare_slots(x);
     async_reset(x);
+    halo_reset(x);
     x->warp = NULL;
     x->watched = NULL;
     x->leave = false;

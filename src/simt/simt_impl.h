@@ -261,6 +261,9 @@ struct exec {
     struct word_history *history;
     uint64_t *seen; /* per word of history and slot */
     _Alignas(ACCESS_MAX) char old_value[2 * ACCESS_MAX];
+    /* words that blocks have waited for: a set; 0: free */
+    uint64_t *came;
+    size_t ncame, cap_came; /* cap: a power of two, or 0 */
 };
 
 /* The executor of this OS thread while it runs one, else NULL.  Initial-exec: one instruction to reach. */
@@ -327,6 +330,9 @@ void shared_copy_starts(struct exec *x, char *at, uint32_t bytes, int mbar, cons
 void shared_copy_ends(struct exec *x, struct block *b, char *at, uint32_t bytes);
 /* A copy of the current thread reads the bytes: the writer must have fenced. */
 void shared_copy_reads(struct exec *x, char *at, uint32_t bytes, const char *name);
+
+/* ---- halo.c ---------------------------------------------------------------------------------- */
+void halo_reset(struct exec *x); /* nothing has been waited for */
 
 /* ---- weak.c: store buffers ------------------------------------------------------------------- */
 char *weak_load(struct exec *x, char *at, uint32_t bytes);

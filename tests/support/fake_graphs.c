@@ -404,4 +404,8 @@ ENTRY(cuGraphLaunch, cu_graph_exec exec, cu_stream stream)
     return fake_result("cuGraphLaunch");
 }
 GIVE_BACK(cuGraphDestroy, "cuGraphDestroy", cu_graph)
-GIVE_BACK(cuGraphExecDestroy, "cuGraphExecDestroy", cu_graph_exec)
+ENTRY(cuGraphExecDestroy, cu_graph_exec exec)
+{
+    fake_record("cuGraphExecDestroy", NULL, (uintptr_t)exec, 0);
+    return fake_count("cuGraphExecDestroy", -1);
+}

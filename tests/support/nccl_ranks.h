@@ -147,6 +147,23 @@ static inline void nccl_open_ranks(struct world *w, struct rank *rank)
         cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
 }
 
+/* Ranks with a device each, which reach each other's memory.  launched: what kernels of the driver do. */
+static inline void nccl_open_peers(struct world *w, struct rank *rank, struct harness *h, const char *spec, int ranks,
+                                   void (*launched)(const char *kernel, const unsigned grid[2], unsigned threads,
+                                                    void *const *params))
+{
+    setenv("PTXGEN_CACHE", "off", 1);
+    setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
+    cr_assert(harness_open(h, "whole", spec, "sm_80", NULL), "%s", h->text);
+    *w = (struct world){
+        .whole = h, .name = "whole", .spec = spec, .split = "n", .modes = w->modes, .ranks = ranks, .over = &over_nccl
+    };
+    nccl_apart = true;
+    nccl_open_ranks(w, rank);
+    fake_gpu->launched = launched;
+    fake_gpu->peers = 1;
+}
+
 static inline void nccl_close_ranks(struct world *w, struct rank *rank, struct harness *h)
 {
     world_free(w, rank);

@@ -144,7 +144,8 @@ static kb_val slot_of(struct joined *j, int side, kb_val row, kb_val rest)
     return kb_add(k, window_of(g), slot_at(j, kb_get(k, j->number), element));
 }
 
-/* Columns before and after those of a box that its points read along an axis; where rows skew, they begin earlier. */
+/* Columns before and after those of a box that its points read along an axis.  Where rows skew, the first one begins earlier,
+ * by less than a vector more than the lead (place.c), and the others beside it. */
 static struct skews margin(struct gen *g, int axis)
 {
     const struct reach r = stencil_space_reach(g->p);
@@ -152,8 +153,9 @@ static struct skews margin(struct gen *g, int axis)
     struct skews m = { (int)-r.lo[axis], (int)r.hi[axis] };
     if (axis == rank - 1 && stencil_skewed(g->c)) {
         const struct skews skews = stencil_skews(g->c, rank);
-        m.lo += stencil_points(g->c, rank, axis) - 1 + stencil_lead(g->c, rank) - skews.lo;
-        m.hi += skews.hi;
+        const int lead = stencil_lead(g->c, rank);
+        m.lo += stencil_points(g->c, rank, axis) - 1 + lead - skews.lo;
+        m.hi += skews.hi - lead;
     }
     return m;
 }

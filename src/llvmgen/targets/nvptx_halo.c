@@ -3,16 +3,18 @@
  *
  * The memory that `window` names begins with a struct halo_head (src/launch/exchange.h), where offsets are from.  A word is
  * four bytes and the number of the exchange: once the number is there, the four bytes are.  Waits end after a time, which
- * the head remembers: then no number is given any more, nothing is sent or waited for, and the host knows it.
+ * the head remembers: then no number is given any more, and nothing is sent or waited for.  Another rank, whose kernel was
+ * refused, may write this into the head as well; so the host is told where it is seen.
  */
 #include "nvptx_impl.h"
 
 /* clang-format off */
 /* The one after the last; 0 after a fault.  It skips 0 in a way that even and odd ones still take turns. */
 static const char number[] =
-    "{\n  .reg .pred %p;\n  .reg .b32 %e, %f;\n  ld.global.u32 %e, [$1];\n  ld.volatile.global.u32 %f, [$1 + 8];\n"
-    "  add.u32 %e, %e, 1;\n  setp.eq.u32 %p, %e, 0;\n  selp.b32 %e, 2, %e, %p;\n"
-    "  setp.ne.u32 %p, %f, 0;\n  selp.b32 $0, 0, %e, %p;\n}";
+    "{\n  .reg .pred %p;\n  .reg .b32 %e, %f;\n  .reg .b64 %a;\n  ld.global.u32 %e, [$1];\n"
+    "  ld.volatile.global.u32 %f, [$1 + 8];\n  add.u32 %e, %e, 1;\n  setp.eq.u32 %p, %e, 0;\n"
+    "  selp.b32 %e, 2, %e, %p;\n  setp.ne.u32 %p, %f, 0;\n  selp.b32 $0, 0, %e, %p;\n"
+    "  @%p ld.global.u64 %a, [$1 + 16];\n  @%p st.volatile.global.u32 [%a], 1;\n}";
 static const char send[] =
     "{\n  .reg .b64 %word;\n  mov.b64 %word, {$1, $2};\n  st.relaxed.sys.global.u64 [$0], %word;\n}";
 /* Mostly the word is there, and the time is not asked. */
@@ -20,10 +22,11 @@ static const char wait[] =
     "{\n  .reg .pred %p;\n  .reg .b32 %w, %seen;\n  .reg .b64 %word, %begin, %limit, %now;\n"
     "  ld.relaxed.sys.global.u64 %word, [$1];\n  mov.b64 {%w, %seen}, %word;\n  setp.eq.u32 %p, %seen, $2;\n"
     "  @%p bra HALO_DONE;\n  mov.u64 %begin, %globaltimer;\n  ld.global.u64 %limit, [$0 + 24];\n"
-    "HALO_NEXT:\n  ld.volatile.global.u32 %seen, [$0 + 8];\n  setp.ne.u32 %p, %seen, 0;\n  @%p bra HALO_DONE;\n"
+    "HALO_NEXT:\n  ld.volatile.global.u32 %seen, [$0 + 8];\n  setp.ne.u32 %p, %seen, 0;\n  @%p bra HALO_LATE;\n"
     "  ld.relaxed.sys.global.u64 %word, [$1];\n  mov.b64 {%w, %seen}, %word;\n  setp.eq.u32 %p, %seen, $2;\n"
     "  @%p bra HALO_DONE;\n  mov.u64 %now, %globaltimer;\n  sub.u64 %now, %now, %begin;\n"
-    "  setp.lt.u64 %p, %now, %limit;\n  @%p bra HALO_NEXT;\n  st.volatile.global.u32 [$0 + 8], 1;\n"
+    "  setp.lt.u64 %p, %now, %limit;\n  @%p bra HALO_NEXT;\n"
+    "HALO_LATE:\n  st.volatile.global.u32 [$0 + 8], 1;\n"
     "  ld.global.u64 %now, [$0 + 16];\n  st.volatile.global.u32 [%now], 1;\n"
     "HALO_DONE:\n}";
 /* Never from a cache that the words do not reach. */

@@ -59,19 +59,35 @@ static void turn(const struct launch *l, const struct run_args *args)
 
 static void begin(const char *spec, int ranks)
 {
-    setenv("PTXGEN_CACHE", "off", 1);
-    setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
-    cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
-    w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
-    nccl_apart = true;
     nccl_ran = turn;
     turned = true;
-    nccl_open_ranks(&w, rank);
-    fake_gpu->launched = peer_launched;
-    fake_gpu->peers = 1;
+    nccl_open_peers(&w, rank, &h, spec, ranks, peer_launched);
 }
 
-static void end(void) { nccl_close_ranks(&w, rank, &h); }
+/* The device may still run graphs when they are given up. */
+static void waited_first(void)
+{
+    int graphs = 0;
+    for (int i = 0; i < fake_gpu->ncalls; i++) {
+        const struct fake_call *c = &fake_gpu->call[i];
+        bool waited = false;
+        for (int k = 0; k < i; k++)
+            waited |= !strcmp(fake_gpu->call[k].name, "cuCtxSynchronize") && fake_gpu->call[k].context == c->context;
+        if (!strcmp(c->name, "cuGraphExecDestroy")) {
+            cr_expect(waited, "a graph is destroyed before the device has done its work");
+            graphs++;
+        }
+    }
+    cr_expect_geq(graphs, w.ranks);
+}
+
+static void end(bool graphs)
+{
+    fake_gpu->ncalls = 0;
+    nccl_close_ranks(&w, rank, &h);
+    if (graphs)
+        waited_first();
+}
 
 static int64_t last; /* of COUNTED: its last step */
 
@@ -202,7 +218,7 @@ static void on_ranks(const char *spec, int every)
                 most = taken > most ? taken : most;
             }
         cr_expect(most > 4 && most < 40, "%d steps at most", most);
-        end();
+        end(true);
     }
 }
 
@@ -227,7 +243,7 @@ static void ends_anywhere(const char *spec, int every)
         runs(20 + last, 7, every, 1 + (uint64_t)last);
         cr_expect_eq(((int32_t *)h.output[2])[0], steps < 7 ? steps : 7);
     }
-    end();
+    end(true);
 }
 Test(dist_loops, ends_after_any_step)
 {
@@ -322,7 +338,7 @@ static void host_decides(int version, int fails)
         cr_expect(strstr(rank[r].text, "has `until`"), "%s", rank[r].text);
         fake_gpu->capturing = 0;
     }
-    end();
+    end(false);
 }
 Test(dist_loops, one_driver_is_too_old) { host_decides(12030, -1); }
 Test(dist_loops, one_rank_could_not_make_its_graph) { host_decides(13000, 0); }

@@ -22,17 +22,8 @@ static void launched(const char *kernel, const unsigned grid[2], unsigned thread
 
 static void begin(const char *spec, int ranks, const char *modes)
 {
-    setenv("PTXGEN_CACHE", "off", 1);
-    setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
-    cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
-    w = (struct world){
-        .whole = &h, .name = "whole", .spec = spec, .split = "n", .modes = modes, .ranks = ranks, .over = &over_nccl
-    };
-    nccl_apart = true;
-    (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched =
-        launched;
-    nccl_open_ranks(&w, rank);
-    fake_gpu->peers = 1;
+    w.modes = modes;
+    nccl_open_peers(&w, rank, &h, spec, ranks, launched);
 }
 
 static void end(void) { nccl_close_ranks(&w, rank, &h); }
@@ -105,6 +96,19 @@ Test(joined, ranks_are_late_in_turn)
     check_all(2, "seed:5,race,uninit,sms:1");
 }
 
+/* Rows of planes begin anywhere, and their boxes with them: each waits for just what its points read. */
+Test(joined, planes_of_odd_rows)
+{
+    char spec[400];
+    for (int columns = 133; columns <= 139; columns++)
+        for (int rows = 3; rows <= 6; rows++) {
+            snprintf(spec, sizeof spec,
+                     ONE("i32[n, m, %d]", "wrap", "x[-1, 0, -1] + 3 * x[1, -1, 1] - x[-1, 1, 2] + 5 * x[1, 0, -2]"),
+                     columns, columns);
+            agrees(spec, 2, (int64_t[8]){ 21, rows }, true, columns % 2 ? "seed:4" : NULL);
+        }
+}
+
 /* An exchange of its own where one side is read, elements are no words, or rows are not the outer dimension. */
 Test(joined, others_are_not)
 {
@@ -127,7 +131,7 @@ Test(joined, others_are_not)
 static ptxgen_status made(struct rank *r,
                           ptxgen_status (*f)(ptxgen_session *, ptxgen_dist *, const ptxgen_arguments *, ptxgen_stream))
 {
-    static int32_t x[2][40], y[2][40];
+    static int32_t x[RANKS_MAX][40], y[RANKS_MAX][40];
     const void *in[] = { x[r->end.rank] };
     void *out[] = { y[r->end.rank] };
     return f(r->s, r->dist, &(ptxgen_arguments){ (int64_t[]){ 10, 4 }, in, out, NULL }, r->stream);
@@ -161,6 +165,165 @@ Test(joined, a_rank_that_comes_too_late)
     world_free(&w, rank);
     world_close(&w, rank);
     harness_close(&h);
+}
+
+enum { ALL_RANKS = 4 };
+static int refused_step;               /* of the launch: this kernel of rank 1 is refused */
+static _Thread_local int step_of_rank; /* of the last launch */
+static bool first_comes_late;          /* the ranks but rank 1: then it is over when they begin */
+
+static ptxgen_status refuses(struct launch *l, enum dist_stage stage, const struct run_args *args)
+{
+    if (!l->prepares && stage == STAGE_JOINED && step_of_rank++ == refused_step && l->d->comm->rank == 1)
+        return PTXGEN_FINDING;
+    return nccl_run(l, stage, args);
+}
+
+static void *launches_refused(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_prepare);
+    step_of_rank = 0;
+    if (first_comes_late != (r->end.rank == 1))
+        nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+    if (r->status == PTXGEN_OK)
+        r->status = made(r, ptxgen_dist_launch_on);
+    cr_expect_eq(made(r, ptxgen_dist_launch_on), PTXGEN_OK); /* a rank whose rows had come learns it now */
+    return NULL;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The other ranks know it soon, also those that are not beside it, and none waits as long as it may. */
+static void all_know(const char *spec, int at)
+{
+    refused_step = at;
+    nccl_seconds = 20;
+    begin(spec, ALL_RANKS, NULL);
+    nccl_machine.run = refuses;
+    const double begun = seconds();
+    world_all(&w, rank, launches_refused);
+    cr_expect_lt(seconds() - begun, nccl_seconds / 4);
+    for (int r = 0; r < ALL_RANKS; r++) {
+        cr_expect_eq(rank[r].status, r == 1 ? PTXGEN_FINDING : PTXGEN_OK, "rank %d", r);
+        cr_expect(rank[r].dist->rooms->joined);
+        cr_expect_eq(ptxgen_dist_check(rank[r].s, rank[r].dist), PTXGEN_RANKS, "rank %d", r);
+    }
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+}
+
+Test(joined, a_launch_that_is_refused)
+{
+    for (int late = 0; late < 2; late++) {
+        first_comes_late = late;
+        all_know(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 0);
+        for (int at = 0; at < 9; at += 4)
+            all_know(STEPS("i32[n, m]", "wrap", "x[-1, 0] - x[1, 0]"), at);
+    }
+}
+
+/* ---- two streams ------------------------------------------------------------------------------------------------- */
+
+static ptxgen_stream second[2];
+
+static void *prepares(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_prepare);
+    return NULL;
+}
+
+static void *launches(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_launch_on);
+    return NULL;
+}
+
+/* On the second streams. */
+static void elsewhere(void *(*f)(void *rank))
+{
+    for (int r = 0; r < 2; r++) {
+        const ptxgen_stream first = rank[r].stream;
+        rank[r].stream = second[r];
+        second[r] = first;
+    }
+    world_all(&w, rank, f);
+    for (int r = 0; r < 2; r++) {
+        const ptxgen_stream other = rank[r].stream;
+        rank[r].stream = second[r];
+        second[r] = other;
+    }
+}
+
+/* What the rank has asked of the driver since the last time: kernels, and waits for its event and records of it, in order;
+ * in capitals on the second stream. */
+static const char *asked(int r)
+{
+    static char text[100];
+    int n = 0;
+    uint64_t event = 0;
+    for (int i = 0; i < fake_gpu->ncalls; i++) {
+        const struct fake_call *c = &fake_gpu->call[i];
+        const bool waits = !strcmp(c->name, "cuStreamWaitEvent"), records = !strcmp(c->name, "cuEventRecord");
+        if ((c->stream != rank[r].stream && c->stream != second[r]) ||
+            !(waits || records || !strncmp(c->name, "cuLaunchKernel", 14)))
+            continue;
+        text[n++] = (char)((waits ? 'w' : records ? 'r' : 'k') - (c->stream == second[r] ? 'a' - 'A' : 0));
+        if (waits || records) {
+            cr_expect(!event || event == c->a, "the rank has one event");
+            event = c->a;
+        }
+    }
+    text[n] = 0;
+    return text;
+}
+
+static void asks(const char *calls)
+{
+    for (int r = 0; r < 2; r++) {
+        cr_expect_eq(rank[r].status, PTXGEN_OK);
+        cr_expect_str_eq(asked(r), calls);
+    }
+    fake_gpu->ncalls = 0;
+}
+
+/* Kernels that wait for rows may fill the device, so they follow each other; but with one stream that costs no call. */
+Test(joined, streams_take_turns)
+{
+    nccl_kernels = true;
+    begin(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 2, NULL);
+    for (int r = 0; r < 2; r++)
+        cr_assert_eq(ptxgen_stream_create(rank[r].s, rank[r].gpu, &second[r]), PTXGEN_OK);
+    world_all(&w, rank, prepares);
+    fake_gpu->ncalls = 0;
+    world_all(&w, rank, launches);
+    asks("k");
+    elsewhere(prepares);
+    int settled = 0;
+    for (int i = 0; i < fake_gpu->ncalls; i++)
+        settled += !strcmp(fake_gpu->call[i].name, "cuCtxSynchronize");
+    cr_expect_eq(settled, 2, "the launches so far have no event");
+    fake_gpu->ncalls = 0;
+    world_all(&w, rank, launches);
+    asks("wkr");
+    elsewhere(launches);
+    elsewhere(launches);
+    asks("WKRWKR");
+    fake_gpu->capturing = 1;
+    world_all(&w, rank, launches);
+    fake_gpu->capturing = 0;
+    asks("k");
+    for (int r = 0; r < 2; r++)
+        ptxgen_stream_destroy(rank[r].gpu, second[r]);
+    end();
 }
 
 /* ---- code for GPUs ----------------------------------------------------------------------------------------------- */

@@ -15,17 +15,7 @@ static struct rank rank[RANKS_MAX];
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
-static void begin(const char *spec, int ranks)
-{
-    setenv("PTXGEN_CACHE", "off", 1);
-    setenv("PTXGEN_LIBCUDA", FAKE_CUDA, 1);
-    cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
-    w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "n", .ranks = ranks, .over = &over_nccl };
-    nccl_apart = true;
-    (*(fake_cuda_state_fn **)(void *[]){ fake_open(FAKE_CUDA, "fake_cuda_state", "PTXGEN_LIBCUDA") })()->launched =
-        peer_launched;
-    nccl_open_ranks(&w, rank);
-}
+static void begin(const char *spec, int ranks) { nccl_open_peers(&w, rank, &h, spec, ranks, peer_launched); }
 
 static void end(void) { nccl_close_ranks(&w, rank, &h); }
 
@@ -164,7 +154,6 @@ static void prepared_with(int64_t steps)
     begin("kind: stencil\ninputs: {x: 'i32[n]'}\nparams: {steps: {type: i64, value: 1}}\nboundary: wrap\n"
           "iterate: {steps: steps, feedback: {x: y}}\noutputs: {y: {type: 'i32[n]', value: 'x[-1] + x[1]'}}\n",
           2);
-    fake_gpu->peers = 1;
     world_all(&w, rank, launches_other_steps);
     for (int r = 0; r < 2; r++)
         cr_expect_eq(doubled[r].wrong, 0, "rank %d: %d are wrong; %s", r, doubled[r].wrong, rank[r].text);
@@ -256,7 +245,6 @@ Test(peers, a_rank_that_does_not_come)
 {
     nccl_seconds = 0.3;
     begin(specs[0], 2);
-    fake_gpu->peers = 1;
     world_all(&w, rank, launches_first);
     for (int r = 0; r < 2; r++)
         cr_assert_eq(rank[r].status, PTXGEN_OK, "%s", rank[r].text);
