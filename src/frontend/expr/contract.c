@@ -114,8 +114,10 @@ void contract_maps(const struct builder *b, struct reduction *r)
             m.product = true;
         }
     if (m.sum && m.product && b->p->determinism != DET_ANY)
-        diag_error(b->d, D_CONFLICT, schema_get(b->root, ST_TOP, "contract")->at,
-                   "with `contract`, the kernel that is taken says which products of '%s' are fused; `determinism` "
-                   "asks for the same bits from all",
-                   r->name);
+        diag_hint(b->d,
+                  diag_error(b->d, D_CONFLICT, r->at,
+                             "with `contract`, the kernel that is taken says which products of '%s' are fused; "
+                             "`determinism` asks for the same bits from all",
+                             r->name),
+                  "a converted product is rounded, as in f32(x * y)");
 }

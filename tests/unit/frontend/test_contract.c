@@ -36,7 +36,9 @@ static const struct spec_row rows[] = {
     { SUM "map: f32(x * y)\ndeterminism: device\noperator: add\n", "  map: f32 = f32((x * y))\n" },
     { SUM "map: x\noperator: {state: f32, combine: f32(a * b) + a}\n", "  combine: f32 = (f32((a * b)) + a)\n" },
     /* what it cannot be */
-    { SUM "map: x\ndeterminism: run\noperator: {state: f32, combine: a * b + a}\n", "which products of 'r' are fused" },
+    { SUM "map: x\ndeterminism: run\noperator: {state: f32, combine: a * b + a}\n",
+      "operator: {state: f32, combine: a * b + a}" },
+    { SUM "map: x\ndeterminism: run\noperator: {state: f32, combine: a * b + a}\n", "a converted product is rounded" },
     { "contract: yes\nkind: map\ninputs: {x: 'f32[n]'}\n" OUT("f32", "x * x + x"), "'yes' is not a truth value" },
     { DOT "operator: add\ndeterminism: run\n",
       "which products of 'r' are fused; `determinism` asks for the same bits" },
