@@ -462,7 +462,7 @@ class Backward:
                   {"type": p.inputs[n].fields, "shape": p.inputs[n].dims} for n in [*p.inputs, *self.given_names] if n in used}
         params = {n: {"type": t, "value": re.sub(r"^\w+\((.*)\)$", r"\1", value)} if value else t for n, (t, value) in p.params.items() if n in used}
         head = {"name": f"{p.name}_vjp", "doc": f"What the inputs of {p.name} get from grad_ of its outputs.", "inputs": inputs, "params": params,
-                "determinism": p.determinism if p.determinism != "any" else None, "contract": p.contract or None}
+                "determinism": p.determinism if p.determinism != "any" else None, "contract": (p.contract and p.determinism == "any") or None}
         head = {k: v for k, v in head.items() if v}
         if len(made) == 1:
             return {"kind": made[0][1][0]["kind"], **head, **made[0][1][0]}

@@ -198,6 +198,9 @@ outputs:
         self.assertEqual(repr(g), "<ptxgen.Function row_softmax_vjp(x: f32[m, n], grad_normaliser: f32[m]) -> grad_x: f32[m, n]>")
         self.assertEqual(list(ptxgen.vjp(spec("sum")).inputs), ["x", "grad_sum"])  # x for its shape
         self.assertIn("\ncontract: true\n", ptxgen.vjp(spec("contract")).yaml)
+        same = {"kind": "map", "contract": True, "determinism": "run", "inputs": {"x": "f32[m, n]", "w": "f32[n]"},
+                "outputs": {"y": {"type": "f32[m, n]", "value": "x * w + 1"}}}  # grad_w is a sum of products, which may not differ
+        self.assertNotIn("contract", ptxgen.vjp(ptxgen.compile(same)).yaml)
 
     def test_all_specs(self):
         """Each is derived without a warning, or refused."""

@@ -267,9 +267,10 @@ enum ty type_default(int peeked); /* literals: i32, i64, f32 */
 const struct expr *type_build(const struct scope *sc, struct ast *e, int want);
 /* The same, widening what is not of type `want` where that keeps every value. */
 const struct expr *type_build_widened(const struct scope *sc, struct ast *e, enum ty want);
-/* contract.c: with `contract: true`, the operation as it is computed; a sum over a dimension; what maps give to an
- * operator. */
+/* contract.c: with `contract: true`, the operation as it is computed; the value of a conversion to the type that it has; a
+ * sum over a dimension; what maps give to an operator. */
 const struct expr *contract_binary(const struct scope *sc, struct expr *e);
+const struct expr *contract_converted(const struct builder *b, const struct expr *e);
 void contract_sum(const struct builder *b, struct expr *e);
 void contract_maps(const struct builder *b, struct reduction *r);
 /* Does every value of `from` exist in `to`? */

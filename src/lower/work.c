@@ -180,6 +180,7 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
             c.work.products += is_product(red->map[f]) && op_field_native(red->op, f) == NATIVE_ADD;
         }
     }
+    const bool fused = c.work.products > 0;
     for (int d = 0; d < p->nby; d++)
         count(&c, p->by[d]);
     count(&c, p->key);
@@ -189,6 +190,8 @@ struct work work_of(const struct problem *p, const int64_t *size, int sm)
         for (int d = 0; d < PROG_RANK_MAX; d++)
             count(&c, p->output[o].index[d]);
     }
+    if (fused && p->determinism != DET_ANY)
+        c.work.products = 0; /* `contract` is refused */
     const double issued = c.fused + c.functions, beside = SPECIAL_SLOTS * c.functions;
     c.work.least = issued > beside ? issued : beside;
     return c.work;

@@ -234,12 +234,13 @@ static double rounded_magnitude(const struct ref *r, const struct expr *e, const
     return r->combine_factor > 0 && sum ? fabs(arg[0].v.f) + fabs(arg[1].v.f) : fabs(v.f);
 }
 
-/* Has a sum or product of an operator outgrown the type? In another order of combination it may not have. */
+/* Has a sum or product of an operator outgrown the type? In another order of combination it may not have; nor has a product
+ * that is not rounded, as those of maps that are marked. */
 static bool outgrew(const struct ref *r, const struct expr *e, const struct num *arg, struct num out)
 {
     const bool grows = e->kind == EX_BINARY && (e->op == BIN_ADD || e->op == BIN_SUB || e->op == BIN_MUL);
-    return r->combine_factor > 0 && grows && ty_is_float(e->type) && !isfinite(out.v.f) && isfinite(arg[0].v.f) &&
-           isfinite(arg[1].v.f);
+    return grows && (r->combine_factor > 0 || e->field == FUSES) && ty_is_float(e->type) && !isfinite(out.v.f) &&
+           isfinite(arg[0].v.f) && isfinite(arg[1].v.f);
 }
 
 struct num ref_apply(const struct ref *r, const struct expr *e, const struct num *arg)

@@ -38,6 +38,30 @@ exits 0; out_has 'bound by arithmetic'; out_has '^`contract: true` in the spec t
 { echo 'contract: true'; cat "$specs/kmeans_assign.yaml"; } > contracted.yaml
 run explain contracted.yaml --arch=sm_90 --size n=2^20 --size k=64 --size f=16
 exits 0; out_lacks 'contract: true'
+cat > pairs.yaml <<'END'
+kind: reduce
+inputs: {x: "f32[n, f]", y: "f32[k, f]"}
+over: f
+operator: {state: f32, combine: a + b, identity: 0, commutative: true}
+map: x * y
+outputs: {d: "f32[n, k]"}
+END
+run explain pairs.yaml --arch=sm_90 --size n=8192 --size k=64 --size f=64
+exits 0; out_has '^`contract: true` in the spec takes 1 of 2'
+{ echo 'determinism: run'; cat pairs.yaml; } > same.yaml # where it would be refused
+run explain same.yaml --arch=sm_90 --size n=8192 --size k=64 --size f=64
+exits 0; out_has 'bound by arithmetic'; out_lacks 'contract: true'
+# It keeps steps together: a fused operation is as light as two.
+cat > steps.yaml <<'END'
+contract: true
+kind: stencil
+inputs: {u: "f32[h, w]"}
+params: {c: f32}
+iterate: {steps: 8, feedback: {u: o}}
+outputs: {o: {type: "f32[h, w]", value: "u + c * (u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1] - 4 * u)"}}
+END
+run explain steps.yaml --arch=sm_90 --size h=2048 --size w=2048
+exits 0; out_has '(stencil.temporal) takes'
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=100
 exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.pipeline  *not at these sizes: case 'small' comes first"
 # One of its cases would take them, a later one would not.

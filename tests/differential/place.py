@@ -176,7 +176,7 @@ class Place:
     # -- evaluation --
     def flattened(self, node, wanted=None):
         """(text, type) of an expression of any depth: what lies deep becomes a list of its own."""
-        if depth(node) > DEEPEST and not self.compiler.contract:  # what is cut off is seen no more
+        if depth(node) > DEEPEST:
             node = self.shortened(node)
         return self.compiler.text(node, self, wanted)
 
@@ -187,6 +187,8 @@ class Place:
                       [self.shortened(m) for m in n] if isinstance(n, list) else n for n in node)
         if depth(parts) <= DEEPEST // 2 or isinstance(type_of(parts, self), Literal):
             return parts
+        if self.compiler.contract and is_product(parts):
+            return parts  # the sum that takes it must see it
         name = f'.{len(self.extra)}'
         self.extra[name] = self.values_of(parts)
         return ('name', name)

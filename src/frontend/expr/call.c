@@ -177,7 +177,9 @@ static const struct expr *build_cast(const struct scope *sc, struct ast *e, enum
     if (literal && literals_take(sc, arg, to))
         return type_build(sc, arg, to);
     const struct expr *x = type_build(sc, arg, T_ANY);
-    return !x || x->type == to ? x : expr_cast(sc->b->a, x, to);
+    if (x && x->type == to)
+        return contract_converted(sc->b, x);
+    return x ? expr_cast(sc->b->a, x, to) : NULL;
 }
 
 static const struct expr *build_index(const struct scope *sc, const struct ast *e)

@@ -8,6 +8,9 @@
  * What operators combine has no fixed order, so there is no need of one form.  There, products and sums are marked, and
  * so is a product that a map gives to an operator: LLVM fuses those that meet in a kernel, and the oracle allows both.
  *
+ * A conversion is rounded, even to the type that the product has: stages/fuse_root.c writes one where the results of a
+ * stage stand in another, which must be the bits that a stage of its own would have read.
+ *
  * The rule of maps is that of `#pragma STDC FP_CONTRACT ON` in C (ISO C17, 6.5).
  */
 #include "frontend/frontend_impl.h"
@@ -62,19 +65,34 @@ void contract_sum(const struct builder *b, struct expr *e)
         e->field = FUSES;
 }
 
-static void find_sum(const struct expr *e, void *user)
+const struct expr *contract_converted(const struct builder *b, const struct expr *e)
 {
-    *(bool *)user |= e->kind == EX_BINARY && e->op != BIN_MUL && e->field == FUSES;
+    if (!contracts(b, e->type) || !is_product(e))
+        return e;
+    struct expr *rounded = expr_binary(b->a, BIN_MUL, e->type, e->arg[0], e->arg[1]);
+    rounded->at = e->at;
+    return expr_cast(b->a, rounded, e->type);
 }
 
-static bool takes_products(const struct op *op)
+struct marked {
+    bool sum, product;
+};
+
+static void find_marked(const struct expr *e, void *user)
 {
-    bool does = false;
+    struct marked *m = user;
+    if (e->kind == EX_BINARY && e->field == FUSES)
+        *(e->op == BIN_MUL ? &m->product : &m->sum) = true;
+}
+
+static struct marked marked_in(const struct op *op)
+{
+    struct marked m = { false, false };
     for (int f = 0; f < op->nfields && op->combine[f]; f++)
-        expr_walk(op->combine[f], find_sum, &does);
+        expr_walk(op->combine[f], find_marked, &m);
     for (int i = 0; i < op->nlets; i++)
-        expr_walk(op->let[i].value, find_sum, &does);
-    return does;
+        expr_walk(op->let[i].value, find_marked, &m);
+    return m;
 }
 
 static const struct expr *fusing(struct arena *a, const struct expr *product)
@@ -87,15 +105,19 @@ static const struct expr *fusing(struct arena *a, const struct expr *product)
 
 void contract_maps(const struct builder *b, struct reduction *r)
 {
-    if (!b->p->contract || !r->op || !takes_products(r->op))
-        return;
-    for (int f = 0; f < r->op->nfields; f++)
-        if (r->map[f] && contracts(b, r->map[f]->type) && is_product(r->map[f]))
+    struct marked m = { false, false };
+    if (b->p->contract && r->op)
+        m = marked_in(r->op);
+    for (int f = 0; m.sum && f < r->op->nfields; f++)
+        if (r->map[f] && contracts(b, r->map[f]->type) && is_product(r->map[f])) {
             r->map[f] = fusing(b->a, r->map[f]);
-    if (b->p->determinism != DET_ANY)
-        diag_error(b->d, D_CONFLICT, schema_get(b->root, ST_TOP, "contract")->at,
-                   "with `contract`, the kernel that is taken says which products of '%s' are fused; `determinism` "
-                   "asks for the "
-                   "same bits from all",
-                   r->name);
+            m.product = true;
+        }
+    if (m.sum && m.product && b->p->determinism != DET_ANY)
+        diag_hint(b->d,
+                  diag_error(b->d, D_CONFLICT, r->at,
+                             "with `contract`, the kernel that is taken says which products of '%s' are fused; "
+                             "`determinism` asks for the same bits from all",
+                             r->name),
+                  "a converted product is rounded, as in f32(x * y)");
 }

@@ -141,7 +141,7 @@ static void count_divisions(const struct expr *e, void *user)
 static void count_slow(const struct expr *e, void *user)
 {
     int *operations = user;
-    *operations += e->kind == EX_CALL;
+    *operations += e->kind == EX_CALL && e->op != FN_FMA;
     if (e->kind != EX_BINARY || (e->op != BIN_DIV && e->op != BIN_REM))
         return;
     int exponent;

@@ -205,7 +205,7 @@ static bool shift_possible(const struct planner *pl, int points, const int *shif
 
 static void count_slow(const struct expr *e, void *user)
 {
-    *(int *)user += e->kind == EX_CALL || (e->kind == EX_BINARY && e->op == BIN_DIV);
+    *(int *)user += (e->kind == EX_CALL && e->op != FN_FMA) || (e->kind == EX_BINARY && e->op == BIN_DIV);
 }
 
 static bool slow(const struct problem *p)

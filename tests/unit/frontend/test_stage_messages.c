@@ -24,6 +24,10 @@ static const struct {
     { "contract: true\n" X
       "stages:\n  a: {kind: map, outputs: {y: {type: 'f32[n]', value: x * x + x}}}\noutputs: [y]\n",
       "  value = fma(x, x, x)\n" },
+    { "contract: true\ninputs: {x: 'f32[m, n]', g: 'f32[m]'}\nstages:\n" /* fused, and the same bits */
+      "  a: {kind: reduce, over: n, map: x, operator: add, outputs: {q: {type: 'f32[m]', value: r * 2}}}\n"
+      "  b: {kind: map, outputs: {o: {type: 'f32[m]', value: q + g}}}\noutputs: [o]\n",
+      "  value = (f32((r * 2.0)) + g)\n" },
     { X "stages:\n  a: {kind: map, contract: true, outputs: {y: {type: 'f32[n]', value: x}}}\noutputs: [y]\n",
       "a stage has no 'contract': that of the whole is for all stages" },
     { LOOP "}\n", "# stages of t, 3 times\n# feedback: y -> x, in two memories" },

@@ -124,6 +124,26 @@ Test(ref_bounds, bounds_hold_and_bite)
     end();
 }
 
+/* A product that is not rounded may be beyond its type, where the sum that takes it is not. */
+Test(ref_bounds, bounds_hold_for_contracted_products_that_outgrow_the_type)
+{
+    static const float x[] = { -5e17f, 3.42e19f }, y[] = { 1e19f, 1e19f };
+    const float fused = fmaf(x[1], y[1], x[0] * y[0]);
+    begin();
+    const struct problem *p = build("dot", "contract: true\nkind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\n"
+                                           "map: x * y\noperator: add\noutputs: {s: f32}\n");
+    int64_t size = 2;
+    float sum;
+    double bound = 0;
+    const void *input[] = { x, y };
+    void *output = &sum;
+    double *bounds = &bound;
+    struct run_args args = { &size, input, &output, NULL };
+    cr_assert_null(ref_bound(&session, p, &args, &bounds));
+    cr_expect(isfinite(fused) && isinf(bound), "%g, %g within %g", (double)fused, (double)sum, bound);
+    end();
+}
+
 /* A minimum is exact whatever the order, so its index is too. */
 Test(ref_bounds, bounds_of_exact_operators_are_zero)
 {
