@@ -186,6 +186,18 @@ run assume.yaml --emit=header -o -; exits 0; out_has 'promises that m is at leas
 printf 'kind: reduce\ninputs: {x: "i32[n]", t: "f32[k]"}\nmap: at(t, x)\noperator: add\noutputs: {r: f32}\n' > places.yaml
 run run places.yaml --size n=100 --size k=0 --device cpu; exits 1; out_empty; err_has 'places.yaml: error: at() reads an array and needs that k is at least 1'
 run run places.yaml --size n=0 --size k=1 --device cpu --verify; exits 0; out_has 'verified'
+# With `contract`, an operator's products are not rounded before a sum takes them: (1 + 2^-12)^2 - 1 keeps 2^-24.
+cat > fused.yaml << 'EOF'
+kind: reduce
+contract: true
+inputs: {x: "f32[n]"}
+map: {p: x, s: x}
+operator: {state: {p: f32, s: f32}, combine: {p: a.p * b.p, s: a.p * b.p - 1.0}}
+outputs: {p: {type: f32, value: r.p}, s: {type: f32, value: r.s}}
+EOF
+host fused.yaml --size n=2 --input x=const:1.000244140625 --verify; exits 0; out_has '^s = 0.00048834'; out_has 'verified'
+sed 's/contract: true/contract: false/' fused.yaml > rounded.yaml
+host rounded.yaml --size n=2 --input x=const:1.000244140625 --verify; exits 0; out_has '^s = 0.00048828'; out_has 'verified'
 run assume.yaml --emit=plan -o assume.plan; exits 0
 sed -i '/^checks:/,/^cases:/{/^cases:/!d}' assume.plan
 run run assume.yaml --plan assume.plan --size m=6 --size n=65 --device cpu; exits 1; err_has 'promises that n'

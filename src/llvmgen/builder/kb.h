@@ -182,7 +182,8 @@ kb_val kb_permute(kb *k, kb_val low, kb_val high, unsigned which);
 kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus);
 kb_val kb_ctz(kb *k, kb_val a); /* of 0: the width */
 kb_val kb_clz(kb *k, kb_val a);
-kb_val kb_fusing(kb_val v); /* a sum or product of floats that may be rounded together with the one that takes it */
+kb_val kb_fusing(kb *k,
+                 kb_val v); /* a sum or product of floats that may be rounded together with the one that takes it */
 kb_val kb_math(kb *k, int fn /* enum fn */, int n, const kb_val *args); /* float functions of functions.def */
 kb_val kb_select_v(kb *k, kb_val c, kb_val a, kb_val b);
 bool kb_is_const(kb_val v, int64_t *x); /* integer known while generating */

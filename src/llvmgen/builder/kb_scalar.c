@@ -65,12 +65,34 @@ static LLVMValueRef float_op(kb *k, enum kb_bin op, enum ty ty, LLVMValueRef a, 
     return a;
 }
 
-kb_val kb_fusing(kb_val v)
+static LLVMOpcode opcode(LLVMValueRef v) { return LLVMIsAInstruction(v) ? LLVMGetInstructionOpcode(v) : 0; }
+
+static bool is_fusing_product(LLVMValueRef v)
 {
-    const LLVMOpcode op = LLVMIsAInstruction(v.ir) ? LLVMGetInstructionOpcode(v.ir) : 0;
+    return opcode(v) == LLVMFMul && (LLVMGetFastMathFlags(v) & LLVMFastMathAllowContract);
+}
+
+/* The sum, with the product among its operands unrounded; of two the right one. */
+static kb_val with_product(kb *k, kb_val sum)
+{
+    const bool right = is_fusing_product(LLVMGetOperand(sum.ir, 1)), minus = opcode(sum.ir) == LLVMFSub;
+    LLVMValueRef product = LLVMGetOperand(sum.ir, right);
+    kb_val x[3];
+    if ((sum.ty != TY_F32 && sum.ty != TY_F64) || !is_fusing_product(product))
+        return sum;
+    for (int i = 0; i < 3; i++)
+        x[i] = kb_make(i < 2 ? LLVMGetOperand(product, (unsigned)i) : LLVMGetOperand(sum.ir, !right), sum.ty, sum.uni);
+    if (minus)
+        x[right ? 0 : 2] = kb_neg(k, x[right ? 0 : 2]);
+    return kb_math(k, FN_FMA, 3, x);
+}
+
+kb_val kb_fusing(kb *k, kb_val v)
+{
+    const LLVMOpcode op = opcode(v.ir);
     if (op == LLVMFAdd || op == LLVMFSub || op == LLVMFMul)
         LLVMSetFastMathFlags(v.ir, LLVMFastMathAllowContract);
-    return v;
+    return k->target->fuses && (op == LLVMFAdd || op == LLVMFSub) ? with_product(k, v) : v;
 }
 
 /* In the type itself, or in f32 and back. */

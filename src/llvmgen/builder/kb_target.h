@@ -37,6 +37,7 @@ struct kb_copy {
 
 struct kb_target {
     const char *name;
+    bool fuses;          /* sums take products here already: its code generator is not asked to */
     bool division_traps; /* an integer division by zero, which GPUs give any value, ends the process */
     /* A kernel begins (after its function exists, builder in the entry block): calling convention, attributes. */
     void (*kernel)(kb *k, int threads, int cluster, int min_blocks);

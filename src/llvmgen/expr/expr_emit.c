@@ -224,7 +224,7 @@ static kb_val emit_operation(kb *k, struct emit_env *env, const struct expr *e)
     case EX_UNARY: return e->op == UN_NEG ? kb_neg(k, arg[0]) : kb_not(k, arg[0]);
     case EX_BINARY: {
         const kb_val v = emit_binary(k, (enum binary)e->op, arg[0], arg[1]);
-        return e->field == FUSES ? kb_fusing(v) : v;
+        return e->field == FUSES ? kb_fusing(k, v) : v;
     }
     case EX_CALL: return emit_function(k, (enum fn)e->op, e->nargs, arg);
     default: return kb_cast(k, arg[0], e->type);

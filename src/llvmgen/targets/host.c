@@ -412,5 +412,5 @@ static LLVMValueRef host_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *ar
 
 #define HOOK(hook) .hook = host_##hook,
 const struct kb_target kb_target_host = {
-    .name = "host", .division_traps = true, .placed = host_placed, KB_HOOKS(HOOK)
+    .name = "host", .division_traps = true, .fuses = true, .placed = host_placed, KB_HOOKS(HOOK)
 };
