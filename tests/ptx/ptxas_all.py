@@ -21,7 +21,7 @@ import problems
 import verdicts
 
 SAMPLE = [('box', 2, 3, 'f32'), ('star', 4, 3, 'f32'), ('von Neumann', 3, 3, 'f32'), ('box', 1, 3, 'f32'), ('star', 1, 3, 'f64'),
-          ('box', 1, 3, 'i8'), ('von Neumann', 3, 2, 'f16'), ('box', 2, 2, 'f16')]
+          ('box', 1, 3, 'i8'), ('von Neumann', 3, 2, 'f16'), ('box', 2, 2, 'f16'), ('box', 2, 3, 'f32', 'c')]
 EVERY = [(form, r, dims, t) for t in ('f32', 'f64', 'f16', 'i32', 'i8') for dims in (1, 2, 3) for form in ('star', 'box', 'von Neumann')
          for r in range(1, 5) if (2 * r + 1) ** dims <= 125 or form == 'star' or (form == 'von Neumann' and r <= 3) if dims > 1 or form == 'star']
 AMOUNTS = {  # architectures of the specs, shapes of stencils, their architectures
@@ -33,13 +33,14 @@ AMOUNTS = {  # architectures of the specs, shapes of stencils, their architectur
 LOCAL = re.compile(r"Compiling entry function '(\w+)'|(\d+) bytes stack frame")
 
 
-def spec_of(form, r, dims, t):
+def spec_of(form, r, dims, t, *beside):
     rng, axes = random.Random(1), ['d', 'm', 'n'][-dims:]
     number = '{:.4f}'.format if 'f' in t else (lambda c: str(1 + int(8 * c)))
     terms = [f'{number(rng.random() + 0.01)} * u[{", ".join(map(str, p))}]' for p in problems.offsets(form, r, dims)]
+    terms += beside  # arrays that are read at the point
     total = ' + '.join(terms)
     value = f'0.1 * ({total})' if 'f' in t else f'({total}) >> 3'
-    return problems.write('stencil', {'u': problems.shape(t, axes)}, '', {'y': (problems.shape(t, axes), value)})
+    return problems.write('stencil', {name: problems.shape(t, axes) for name in ('u', *beside)}, '', {'y': (problems.shape(t, axes), value)})
 
 
 def assembled(ptxgen, ptxas, known, spec, arch):
