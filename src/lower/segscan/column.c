@@ -15,12 +15,13 @@ bool segscan_column_fits(const struct problem *p, const struct device *d, struct
     return plan_takes(why, (struct misfit[]){ segscan_single(p), { 0 } });
 }
 
-/* Of states of three words and more ptxas takes 64 registers by itself, and spills; held to as many it does not. */
+/* Of states of three words ptxas takes 64 registers by itself, and spills; held to as many it does not.  Of wider ones it
+ * takes more. */
 static void bound_states(struct planner *pl, struct plan_case *c)
 {
     enum { WORDS = 3, REGISTERS = 64 };
     const int blocks = pl->plan->device.registers_per_sm / (REGISTERS * c->tunable[TN_THREADS]);
-    if (state_words(pl->plan->problem, NULL) >= WORDS && c->tunable[TN_MIN_BLOCKS] == 0)
+    if (state_words(pl->plan->problem, NULL) == WORDS && c->tunable[TN_MIN_BLOCKS] == 0)
         plan_set(c, TN_MIN_BLOCKS, blocks, "as many registers as ptxas takes by itself, and then spills");
 }
 
