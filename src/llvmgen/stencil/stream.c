@@ -395,7 +395,7 @@ static void compute_place(struct stream *st, kb_val place, int turn)
     {
         const kb_val any = kb_and(k, window_exists(st, false), kb_not(k, all_skipped(st, place)));
         w.whole = false;
-        if (w.together) {
+        if (w.together && !st->keeps) { /* what stays in registers for the next place lives anyway */
             w.any = any;
             sweep_rows(st->s, &w);
         } else {
