@@ -6,6 +6,7 @@
  */
 #include "stencil_gen.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "llvmgen/builder/kb_impl.h"
@@ -70,7 +71,7 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f)
 {
     kb *k = sp->w->g->k;
     const int slot = value_slot(sp->w->g->p, o, f);
-    struct emit_cached *c = slot < 64 ? &sp->value[slot] : NULL;
+    struct emit_cached *c = slot < VALUES_MAX ? &sp->value[slot] : NULL;
     if (c && c->value.ir && kb_reaches(k, c->place))
         return c->value;
     kb_val v = emit_expr(k, &sp->pt.env, sp->w->g->p->output[o].value[f]);
@@ -87,7 +88,8 @@ kb_val stencil_value(struct stencil_point *sp, int o, int f)
 
 static void count_reads(const struct expr *e, void *user) { *(int *)user += e->kind == EX_INPUT || e->kind == EX_LET; }
 
-void stencil_together(struct stencil_point *sp, int n, const struct expr *e)
+/* Each operation of the expression for all points, then the next. */
+static void together(struct stencil_point *sp, int n, const struct expr *e)
 {
     const struct expr *below = NULL;                              /* the operand that reads most: sums grow there */
     const bool folds = e->kind == EX_SUM || e->kind == EX_GATHER; /* the operand has a value within the fold alone */
@@ -100,13 +102,76 @@ void stencil_together(struct stencil_point *sp, int n, const struct expr *e)
         }
     }
     if (below)
-        stencil_together(sp, n, below);
+        together(sp, n, below);
     for (int i = 0; i < n; i++) {
         struct emit_env *env = &sp[i].pt.env;
         env->known_value = emit_expr(sp->w->g->k, env, e);
     }
     for (int i = 0; i < n; i++)
         sp[i].pt.env.known = e;
+}
+
+static void each_value(struct stencil_point *sp, int n, kb_var *var,
+                       void (*does)(struct stencil_point *sp, int o, int f, kb_var *var))
+{
+    const struct problem *p = sp->w->g->p;
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++)
+            for (int i = 0; i < n; i++)
+                does(&sp[i], o, f, var++);
+}
+
+static void begin_value(struct stencil_point *sp, int o, int f, kb_var *var)
+{
+    kb *k = sp->w->g->k;
+    *var = kb_var_new(k, kb_imm(k, sp->w->g->p->output[o].array.field[f].type, 0), "value");
+}
+
+static void set_value(struct stencil_point *sp, int o, int f, kb_var *var)
+{
+    kb_set(sp->w->g->k, *var, stencil_value(sp, o, f));
+}
+
+static void keep_value(struct stencil_point *sp, int o, int f, kb_var *var)
+{
+    kb *k = sp->w->g->k;
+    const int slot = value_slot(sp->w->g->p, o, f);
+    if (slot < VALUES_MAX)
+        sp->value[slot] = (struct emit_cached){ kb_get(k, *var), kb_place(k) };
+    sp->pt.env.known = NULL;
+}
+
+static void values_together(struct stencil_point *sp, int n)
+{
+    const struct problem *p = sp->w->g->p;
+    points_together(&sp->pt, n, sizeof *sp);
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++) {
+            together(sp, n, p->output[o].value[f]);
+            for (int i = 0; i < n; i++)
+                stencil_value(&sp[i], o, f);
+        }
+}
+
+void stencil_values(struct stencil_point *sp, int n, kb_val any)
+{
+    kb *k = sp->w->g->k;
+    if (!any.ir) {
+        values_together(sp, n);
+        return;
+    }
+    kb_var *var = calloc((size_t)(value_slot(sp->w->g->p, sp->w->g->p->noutputs, 0) * n) + 1, sizeof *var);
+    if (!var) {
+        kb_misuse(k, "out of memory");
+        return;
+    }
+    each_value(sp, n, var, begin_value);
+    kb_if(k, any) {
+        values_together(sp, n);
+        each_value(sp, n, var, set_value);
+    }
+    each_value(sp, n, var, keep_value);
+    free(var);
 }
 
 /* What maps see of an output. */

@@ -180,25 +180,25 @@ static struct stencil_point *all_points(struct sweep *s, struct window *w)
     return sp;
 }
 
-/* The rows of a place of a block that streams; what is loaded on the way is not there afterwards. */
-static void rows_together(struct sweep *s, struct window *w)
+static void forget_late(struct window *w)
 {
-    const struct problem *p = s->g->p;
-    const int n = w->points[w->rank - 1], rows = count_rows(w);
-    struct stencil_point *sp = all_points(s, w);
-    if (sp)
-        points_together(&sp->pt, rows * n, sizeof *sp);
-    for (int o = 0; sp && o < p->noutputs; o++)
-        for (int f = 0; output_moment(&p->output[o]) == AT_POINT && f < p->output[o].array.nfields; f++) {
-            stencil_together(sp, rows * n, p->output[o].value[f]);
-            for (int i = 0; i < rows * n; i++)
-                stencil_value(&sp[i], o, f);
-        }
-    for (int y = 0; sp && y < rows; y++)
-        compute_row(s, w, sp + y * n);
     for (int i = 0; i < w->ncells; i++)
         if (w->cell[i].late)
             w->cell[i].v.ir = NULL;
+}
+
+/* The rows of a place of a block that streams; what is loaded on the way is not there afterwards. */
+static void rows_together(struct sweep *s, struct window *w)
+{
+    const int n = w->points[w->rank - 1], rows = count_rows(w);
+    struct stencil_point *sp = all_points(s, w);
+    if (sp)
+        stencil_values(sp, rows * n, w->any);
+    if (w->any.ir) /* what is loaded under the condition is not there without */
+        forget_late(w);
+    for (int y = 0; sp && y < rows; y++)
+        compute_row(s, w, sp + y * n);
+    forget_late(w);
     free(sp);
 }
 

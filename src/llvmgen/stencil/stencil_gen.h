@@ -82,6 +82,7 @@ struct window {
     bool by_distance;            /* PLACE_ROWS: places of columns are computed from the row's first point */
     bool whole;                  /* all points exist and none is skipped, whatever the placement says */
     kb_val exists;               /* bool: points may exist; ir NULL: they may */
+    kb_val any;                  /* bool: there is a point to compute; ir NULL: there is one */
     int ncells, capacity;
     struct cell *cell;
     int nspots;
@@ -114,6 +115,8 @@ kb_val window_read(struct window *w, int input, int field, const int *at);
  * NULL: never. */
 kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond);
 
+enum { VALUES_MAX = 64 }; /* of a point, that are computed once */
+
 /* One point of a window. */
 struct stencil_point {
     struct point pt; /* its environment's leaves are those of stencils */
@@ -122,7 +125,7 @@ struct stencil_point {
     kb_val exists;           /* bool */
     kb_val skip;             /* bool: its surroundings leave an array whose boundary is `interior`; ir NULL: never */
     const kb_val *neighbour; /* fields, inside a gather */
-    struct emit_cached value[64];
+    struct emit_cached value[VALUES_MAX];
 };
 
 /* The reach of gathers into arrays whose boundary is `interior`, which is known at launch only. */
@@ -137,8 +140,10 @@ void stencil_point_init(struct stencil_point *sp, struct window *w, const int *a
 kb_val stencil_value(struct stencil_point *sp, int o, int f);
 /* bool: the point has a value for this output. */
 kb_val stencil_written(struct point *pt, int output);
-/* The same for n points side by side: each operation of the expression for all of them, then the next. */
-void stencil_together(struct stencil_point *sp, int n, const struct expr *e);
+/* All values of n points side by side: each operation for all of them, then the next.  any: NULL ir, or the condition under
+ * which they are computed; afterwards they are variables.  LLVM moves the operations of a point to where it alone is stored
+ * if nothing else uses its value, and then all that they read would live until there. */
+void stencil_values(struct stencil_point *sp, int n, kb_val any);
 /* ---- sweeps (stencil.c) ------------------------------------------------------------------------------------------ */
 /* What a thread does in a kernel of windows. */
 struct sweep {

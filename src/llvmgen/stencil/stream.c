@@ -393,9 +393,15 @@ static void compute_place(struct stream *st, kb_val place, int turn)
     }
     kb_else
     {
+        const kb_val any = kb_and(k, window_exists(st, false), kb_not(k, all_skipped(st, place)));
         w.whole = false;
-        kb_if(k, kb_and(k, window_exists(st, false), kb_not(k, all_skipped(st, place)))) {
+        if (w.together && !st->keeps) { /* what stays in registers for the next place lives anyway */
+            w.any = any;
             sweep_rows(st->s, &w);
+        } else {
+            kb_if(k, any) {
+                sweep_rows(st->s, &w);
+            }
         }
     }
     for (int i = 0; i < st->nheld; i++)

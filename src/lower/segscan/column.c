@@ -7,10 +7,22 @@
  */
 #include "segscan.h"
 
+#include <string.h>
+
 bool segscan_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
     return plan_takes(why, (struct misfit[]){ segscan_single(p), { 0 } });
+}
+
+/* Of states of three words ptxas takes 64 registers by itself, and spills; held to as many it does not.  Of wider ones it
+ * takes more. */
+static void bound_states(struct planner *pl, struct plan_case *c)
+{
+    enum { WORDS = 3, REGISTERS = 64 };
+    const int blocks = pl->plan->device.registers_per_sm / (REGISTERS * c->tunable[TN_THREADS]);
+    if (state_words(pl->plan->problem, NULL) == WORDS && c->tunable[TN_MIN_BLOCKS] == 0)
+        plan_set(c, TN_MIN_BLOCKS, blocks, "as many registers as ptxas takes by itself, and then spills");
 }
 
 static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
@@ -21,6 +33,8 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
         plan_set(c, TN_ROWS, *variant ? c->tunable[TN_THREADS] / 32 : 1, NULL);
+        if (!strcmp(variant, "strips"))
+            bound_states(pl, c);
     }
 }
 

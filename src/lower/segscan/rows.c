@@ -99,7 +99,8 @@ static void exchange(const struct planner *pl, struct plan_case *c, bool whole)
     const struct problem *p = pl->plan->problem;
     /* Addresses take registers. */
     const bool addresses = scan_stores_by_index(p) && (scan_loads_elsewhere(p) || scan_items_in_words(p) > WORDS);
-    const bool heavy = whole || addresses || scan_items_in_words(p) > LIGHT || pl->plan->device.sm < 90;
+    const bool states = state_words(p, NULL) > WORDS; /* of which 16 beside their elements do not fit 80 registers */
+    const bool heavy = whole || addresses || states || scan_items_in_words(p) > LIGHT || pl->plan->device.sm < 90;
     const int threads = whole && scan_has_totals(p) ? 256 : heavy ? 512 : 768;
     int n = 1;
     while (2 * n <= MOST && 2 * n * scan_items_in_words(p) <= HELD_WORDS &&

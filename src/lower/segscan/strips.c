@@ -7,6 +7,8 @@
  */
 #include "segscan.h"
 
+#include "lower/work.h"
+
 enum {
     NARROW = 8,
     TURNED =
@@ -18,6 +20,7 @@ enum {
     WORDS_OF_HALF = 56,
     WORDS_OF_STATES = 44,
     OF_ADDRESSES = 6,
+    OF_FUNCTIONS = 12,
     HALF = 512,
     ITEMS_OF_HALF = 14,
     HEAVY = 3, /* words of an element: 9 items by 768 threads are tiles of half the size */
@@ -66,6 +69,16 @@ bool scan_stores_by_index(const struct problem *p)
     return any;
 }
 
+/* Are there divisions, or calls of the mathematical library, of eight bytes, whose own values take registers? */
+static bool calls_wide(const struct problem *p)
+{
+    bool wide = false;
+    for (int r = 0; r < p->nreductions; r++)
+        for (int f = 0; f < p->reduction[r].op->nfields; f++)
+            wide |= p->reduction[r].op->field[f] == TY_F64;
+    return wide && work_of(p, NULL, 0).special > 0;
+}
+
 /* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768, or by 512 where elements are wide: tiles that
  * wait for one another are better large, and what a tile takes beside its elements grows with states.  Addresses take more
  * registers before sm_90, and stay in them from loads elsewhere to stores. */
@@ -85,7 +98,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm, 
     const int of_half = by_index ? WORDS_OF_FEW : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
     const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
     const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
-                      (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0);
+                      (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0) - (calls_wide(p) && !turns ? OF_FUNCTIONS : 0);
     while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * each > words)
         c->tunable[TN_ITEMS]--;
 }

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { WINDOW_CELLS = 110 };
+enum { WINDOW_CELLS = 110, FEW_HALVES = 60 /* that ptxas leaves room for, if it is left to itself */ };
 
 /* ---- fits -------------------------------------------------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ static int64_t packed_words(const struct problem *p, const struct plan_case *c)
     return stencil_packs(p) && c->tunable[TN_POINTS_X] % 4 == 0 ? stencil_case_words(p, c) : 0;
 }
 
-/* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere 6 spill.  On skewed rows, and for longer
+/* H200, us: 8 x 2 x 4 bytes at 512^3, 6 blocks 85, 5 90, 4 99; elsewhere, and with a second array, 6 spill.  On skewed rows, and for longer
  * offsets or many, the assembler finds what it needs: held to 128 registers it spilled of windows that take 108. */
 static int64_t packed_blocks(struct planner *pl, const struct plan_case *c)
 {
@@ -51,19 +51,24 @@ static int64_t packed_blocks(struct planner *pl, const struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const struct reach r = stencil_space_reach(p);
     const bool near = r.lo[0] >= -1 && r.hi[0] <= 1 && stencil_reads(p) <= FEW;
-    return stencil_skewed(c) || !near ? 0 : pl->plan->device.sm == 90 ? 6 : 4;
+    return stencil_skewed(c) || !near ? 0 : pl->plan->device.sm != 90 ? 4 : p->ninputs > 1 ? 5 : 6;
 }
 
 /* Blocks per multiprocessor whose registers the values of their windows leave room for. For one array in two dimensions
  * the assembler finds that itself. */
 static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape s)
 {
-    enum { OTHERS = 64, MOST = 255 };
+    enum { OTHERS = 64, MOST = 255, HALVES = 6 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     int words = 1;
-    if (p->rank < 2 || (p->rank == 2 && p->ninputs == 1))
+    if (p->rank < 2)
         return;
+    if (p->rank == 2 && p->ninputs == 1) {
+        if (stencil_halves(p) && stencil_window_cells(p, &s) > FEW_HALVES)
+            plan_set(c, TN_MIN_BLOCKS, HALVES, "left to itself, ptxas 13 held 80 values of two bytes to 64 registers");
+        return;
+    }
     for (int i = 0; i < p->ninputs; i++)
         for (int f = 0; f < p->input[i].array.nfields; f++)
             words = ty_bytes(p->input[i].array.field[f].type) > 4 ? 2 : words;
@@ -268,7 +273,6 @@ static void turned_case(struct planner *pl, const struct strategy *row, const ch
 {
     struct shape s = stencil_turned_shape(pl, row);
     struct formula guard = { 0 };
-    enum { FEW_HALVES = 60 };
     s.points_x = columns;
     if (columns > 1 && !stencil_turns_by_pairs(pl, &s, &guard))
         return;
