@@ -364,14 +364,17 @@ static bool keep_taken(struct planner *pl)
     const struct problem *p = pl->plan->problem;
     const bool only_these = o && o->only_these;
     unsigned char aligned[PROBLEM_ARGS_MAX];
-    int64_t divisor[PROBLEM_ARGS_MAX];
-    const struct formula_facts facts = { o ? o->size : NULL, divisor, only_these ? aligned : p->alignment,
+    int64_t divisor[PROBLEM_ARGS_MAX], least[PROBLEM_ARGS_MAX], most[PROBLEM_ARGS_MAX];
+    const struct formula_facts facts = { o ? o->size : NULL, least, most, divisor, only_these ? aligned : p->alignment,
                                          o ? o->sms : 0 };
     struct plan *plan = pl->plan;
     int n = 0;
     memset(aligned, ACCESS_BYTES, sizeof aligned);
-    for (int i = 0; i < p->nsizes; i++)
+    for (int i = 0; i < p->nsizes; i++) {
+        least[i] = p->size[i].min;
+        most[i] = p->size[i].max;
         divisor[i] = p->size[i].multiple_of;
+    }
     for (int c = 0; c < plan->ncases; c++) {
         const struct formula *guard = &plan->cases[c].code.guard;
         int64_t holds;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* formula.c - building and evaluating formulas; formula_text.c prints and parses them.
+/* formula.c - building and evaluating formulas; formula_text.c prints and parses them, formula_known.c says what is
+ * known of them before a launch.
  *
  * A formula is postfix code for a stack of FORMULA_STACK numbers.  Whoever builds one (here or in the parser) checks
  * that it fits, so evaluation needs no checks.
@@ -110,6 +111,8 @@ static inline __attribute__((always_inline)) int64_t leaf(const struct formula_s
     }
 }
 
+int64_t formula_binary(enum formula_op op, int64_t a, int64_t b) { return binary(op, a, b); }
+
 int64_t formula_eval(const struct formula *f, const struct formula_env *env)
 {
     int64_t stack[FORMULA_STACK];
@@ -128,109 +131,6 @@ int64_t formula_eval(const struct formula *f, const struct formula_env *env)
         }
     }
     return stack[0];
-}
-
-/* What is known of a value: itself, or a number that it is a multiple of. */
-struct partial {
-    bool known;
-    int64_t value, divisor;
-};
-
-static struct partial partial_leaf(const struct formula_step *s, const struct formula_facts *facts)
-{
-    const struct formula_env env = { .size = facts->size, .sms = facts->sms };
-    int64_t divisor = s->op == FO_SIZE && facts->divisor ? facts->divisor[s->imm] : 1;
-    bool known = s->op == FO_CONST || (s->op == FO_SIZE && env.size && env.size[s->imm] >= 0) ||
-                 (s->op == FO_SMS && env.sms > 0);
-    if ((s->op == FO_MISALIGN || s->op == FO_APART) && facts->alignment) {
-        divisor = 16;
-        for (uint64_t set = (uint64_t)s->imm; set; set &= set - 1)
-            if (facts->alignment[__builtin_ctzll(set)] < divisor)
-                divisor = facts->alignment[__builtin_ctzll(set)];
-        known = divisor == 16; /* the value has no other bits */
-    }
-    const int64_t value = known ? leaf(s, &env) : 0;
-    return (struct partial){ known, value, known ? value : divisor };
-}
-
-/* One operand may decide `and` and `or`, and a divisor of the first one the remainder. */
-static struct partial partial_binary(enum formula_op op, struct partial a, struct partial b)
-{
-    const struct partial *one = a.known ? &a : &b;
-    if (a.known && b.known) {
-        const int64_t value = binary(op, a.value, b.value);
-        return (struct partial){ true, value, value };
-    }
-    if (one->known && ((op == FO_AND && !one->value) || (op == FO_OR && one->value)))
-        return (struct partial){ true, op == FO_OR, op == FO_OR };
-    if (op == FO_MOD && b.known && rest(a.divisor, b.value) == 0)
-        return (struct partial){ true, 0, 0 };
-    return (struct partial){ false, 0, op == FO_MUL ? mul(a.divisor, b.divisor) : 1 };
-}
-
-bool formula_known(const struct formula *f, const struct formula_facts *facts, int64_t *value)
-{
-    struct partial stack[FORMULA_STACK];
-    int top = 0;
-    *value = f->n == 0;
-    if (f->n <= 0)
-        return true;
-    for (int i = 0; i < f->n; i++) {
-        const struct formula_step *s = &f->step[i];
-        if (s->op < FO_ADD) {
-            stack[top++] = partial_leaf(s, facts);
-        } else if (s->op == FO_NOT) {
-            stack[top - 1].value = stack[top - 1].divisor = stack[top - 1].value == 0;
-        } else {
-            top--;
-            stack[top - 1] = partial_binary(s->op, stack[top - 1], stack[top]);
-        }
-    }
-    *value = stack[0].value;
-    return stack[0].known;
-}
-
-/* Where the operand begins that ends before step `end`. */
-static int operand_begin(const struct formula *f, int end)
-{
-    for (int missing = 1; missing > 0;) {
-        const enum formula_op op = f->step[--end].op;
-        missing += op < FO_ADD ? -1 : op != FO_NOT;
-    }
-    return end;
-}
-
-/* Is `one` among the conditions that `and` joins to the first `end` steps of f, from `begin` on? */
-static bool has_condition(const struct formula *f, int begin, int end, const struct formula *one)
-{
-    if (begin == end)
-        return false;
-    bool same = end - begin == one->n;
-    for (int i = 0; same && i < one->n; i++)
-        same = f->step[begin + i].op == one->step[i].op && f->step[begin + i].imm == one->step[i].imm;
-    if (same || f->step[end - 1].op != FO_AND)
-        return same;
-    const int right = operand_begin(f, end - 1);
-    return has_condition(f, begin, right, one) || has_condition(f, right, end - 1, one);
-}
-
-static bool follows(const struct formula *f, int begin, int end, const struct formula *g,
-                    const struct formula_facts *facts)
-{
-    struct formula one = { .n = end - begin };
-    int64_t holds;
-    memcpy(one.step, &f->step[begin], sizeof one.step[0] * (size_t)one.n);
-    if ((formula_known(&one, facts, &holds) && holds) || has_condition(g, 0, g->n, &one))
-        return true;
-    if (one.n == 0 || f->step[end - 1].op != FO_AND)
-        return false;
-    const int right = operand_begin(f, end - 1);
-    return follows(f, begin, right, g, facts) && follows(f, right, end - 1, g, facts);
-}
-
-bool formula_follows(const struct formula *f, const struct formula *g, const struct formula_facts *facts)
-{
-    return f->n >= 0 && g->n >= 0 && follows(f, 0, f->n, g, facts);
 }
 
 /* ---- building ------------------------------------------------------------------------------------- */

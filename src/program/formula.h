@@ -75,12 +75,16 @@ struct formula_env {
 /* Absent formulas give 1, those that were too long 0. */
 int64_t formula_eval(const struct formula *f, const struct formula_env *env);
 
+/* The result of an operator with two operands. */
+int64_t formula_binary(enum formula_op op, int64_t a, int64_t b);
+
 /* What is known before a launch. */
 struct formula_facts {
     const int64_t *size;            /* -1: not known; NULL: none */
+    const int64_t *least, *most;    /* of each size; NULL: 0 and INT64_MAX */
     const int64_t *divisor;         /* of each size; NULL: 1 */
     const unsigned char *alignment; /* of each pointer: it is a multiple of 1, 2, 4, 8 or 16; NULL: of 1 */
-    int sms;                        /* 0: not known */
+    int sms;                        /* 0: not known, but no more than any GPU has */
 };
 /* The value of a formula as far as that goes.  False where it depends on something else. */
 bool formula_known(const struct formula *f, const struct formula_facts *facts, int64_t *value);

@@ -280,6 +280,57 @@ Test(formula, divisors_decide_remainders)
     }
 }
 
+/* n is between 10 and 20, m any size, sms any device's. */
+Test(formula, ranges_decide_conditions)
+{
+    static const struct {
+        const char *text;
+        int known; /* the value; -1: it is not */
+    } rows[] = {
+        { "n <= 20", 1 },
+        { "n < 20", -1 },
+        { "20 < n", 0 },
+        { "n == 21", 0 },
+        { "n != 9", 1 },
+        { "n == 15", -1 },
+        { "m >= 0", 1 },
+        { "m * 12 < sms * (n - 20)", 0 },
+        { "m * 12 < sms * (n - 19)", -1 },
+        { "sms >= 1 and cdiv(n, 4) * 8 <= 40", 1 },
+        { "sms <= 5000", 1 },
+        { "cdiv(n, 4) <= 4", -1 },
+        { "40 / n <= 4 and 40 / n >= 2", 1 },
+        { "40 / m <= 40", -1 }, /* of nothing known: m may be 0 */
+        { "(0 - n) / 4 <= 0 - 2", 1 },
+        { "n % 8 <= 7 and n % 30 >= 10", 1 },
+        { "n % 16 >= 1", -1 },
+        { "(5 - n) % 4 >= 0", -1 },
+        { "pow2(n, 1) >= 16 and pow2(n, 1) <= 32", 1 },
+        { "min(n, m) <= 20 and max(n, m) >= 10", 1 },
+        { "m * m >= 0 and n * (m + 1) >= 10", 1 }, /* saturates */
+        { "not (n < 10)", 1 },
+        { "n < 10 or m == 3", -1 },
+        { "param(k) * 0 == 0", 1 },
+        { "param(k) <= n", -1 },
+        { "misalign(x) <= 12", 1 },
+        { "misalign(x) <= 11", -1 },
+    };
+    static const char *const size[] = { "n", "m" }, *const pointer[] = { "x" }, *const param[] = { "k" };
+    static const int64_t least[] = { 10, 0 }, most[] = { 20, INT64_MAX };
+    static const unsigned char alignment[] = { 4 };
+    const struct formula_names names = {
+        .nsizes = 2, .size = size, .nparams = 1, .param = param, .npointers = 1, .pointer = pointer
+    };
+    const struct formula_facts facts = { .least = least, .most = most, .alignment = alignment };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct formula f;
+        int64_t value;
+        cr_assert_null(formula_parse(rows[i].text, &names, &f, NULL));
+        const bool known = formula_known(&f, &facts, &value);
+        cr_expect_eq(known ? value : -1, rows[i].known, "%s", rows[i].text);
+    }
+}
+
 Test(formula, what_follows_from_another)
 {
     static const struct {
