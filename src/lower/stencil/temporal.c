@@ -62,6 +62,14 @@ static int default_steps(const struct problem *p)
     return reads > 16 && steps > 2 ? 2 : steps < 2 ? 2 : steps;
 }
 
+/* Are all arrays known to have too few points for the most steps, and the kernel of half as many to do without? */
+static bool shallow(const struct planner *pl)
+{
+    int64_t least, most;
+    plan_count_range(pl, &least, &most);
+    return most < DEEP && default_steps(pl->plan->problem) >= 4;
+}
+
 /* Two halves of the lines that warps show each other. */
 static int64_t border_bytes(const struct problem *p, const struct strip_shape *s)
 {
@@ -94,7 +102,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     const char *const evidence = deep ? tall : flat;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     c->aligned = aligned;
-    plan_set(c, TN_STEPS, default_steps(p), evidence);
+    plan_set(c, TN_STEPS, shallow(pl) ? default_steps(p) / 2 : default_steps(p), evidence);
     plan_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
     /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps (ptxas spills for
      * older architectures where it does not for sm_90); so does little shared memory */
@@ -271,7 +279,7 @@ bool stencil_temporal_build(struct planner *pl, struct plan_case *c)
     for (int i = 0; strip_steps(c, i); i++) {
         const int steps = strip_steps(c, i);
         struct formula times = f_div(left, steps);
-        if (i == 0 && strip_steps(c, 1) && !c->overridden[TN_STEPS])
+        if (i == 0 && strip_steps(c, 1) && !c->overridden[TN_STEPS] && !shallow(pl))
             times = f_mul(f_le(DEEP, access_count(p)), times);
         if (!strip_kernel(pl, c, buffer, i, times))
             return false;

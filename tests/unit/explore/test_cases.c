@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_cases.c - the cases of a plan: which ones known sizes, promises and tuning files leave, and how large their launches are. */
+/* test_cases.c - the cases of a plan: which ones a size takes, what tuning files add, and how large their launches are. */
 #include "lower/lower_impl.h"
 #include "explore/variants.h"
 #include "support/variant_fixture.h"
@@ -14,51 +14,6 @@ static const struct plan *plan_for(struct spec *f, int64_t n, int sms)
         plan_create(&f->s, f->p, &d, &(struct plan_options){ .size = &n, .only_these = true, .sms = sms });
     cr_assert(plan && plan->ncases > 0);
     return plan;
-}
-
-/* Arrays may lie anywhere, and the device may be any: what is left takes every launch at the size. */
-Test(cases, a_known_size_leaves_the_cases_that_it_can_take)
-{
-    static const char scan[] = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n";
-    const struct device d = device_of("sm_90");
-    const int64_t short_one = 512, long_one = 1 << 28;
-    SPEC_BEGIN(f);
-    spec_build(&f, scan);
-    const struct plan *all = plan_create(&f.s, f.p, &d, NULL);
-    const struct plan *few = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = &short_one });
-    const struct plan *any = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = &long_one });
-    const struct plan *sms = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = &long_one, .sms = 132 });
-    cr_assert(all && few && any && sms);
-    cr_expect_geq(all->ncases, 8);
-    cr_expect_eq(few->ncases, 2, "aligned or not");
-    cr_expect_str_eq(few->cases[1].code.name, "small_unaligned");
-    cr_expect(any->ncases < all->ncases && any->ncases > sms->ncases);
-    cr_expect_eq(sms->ncases, 2);
-    spec_end(&f);
-}
-
-Test(cases, what_is_assumed_leaves_the_cases_that_it_allows)
-{
-#define X_AND_Y "x: {aligned: 16}, y: {aligned: 16}"
-    static const char *const fact[] = { "", "x: {aligned: 16}", X_AND_Y, X_AND_Y ", n: {multiple_of: 4}" };
-    const struct device d = device_of("sm_90");
-    int unaligned[4] = { 0 };
-    for (int i = 0; i < 4; i++) {
-        char text[400];
-        snprintf(text, sizeof text,
-                 "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: n\noperator: add\n"
-                 "outputs: {y: 'f32[m, n]'}\nassume: {%s}\n",
-                 fact[i]);
-        SPEC_BEGIN(f);
-        spec_build(&f, text);
-        const struct plan *plan = plan_create(&f.s, f.p, &d, NULL);
-        cr_assert_not_null(plan);
-        for (int c = 0; c < plan->ncases; c++)
-            unaligned[i] += strstr(plan->cases[c].code.name, "unaligned") != NULL;
-        spec_end(&f);
-    }
-    cr_expect(unaligned[0] >= unaligned[1] && unaligned[1] > unaligned[2] && unaligned[2] > 0);
-    cr_expect_eq(unaligned[3], 0, "rows of a multiple of 4 begin at multiples of 16 bytes");
 }
 
 Test(cases, only_the_cases_that_a_size_takes)
