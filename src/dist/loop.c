@@ -11,7 +11,7 @@
 
 #include "launch/launch_dist.h"
 
-/* Of one call; a rank that gives up goes on, to exchange. */
+/* Of one call; a rank that gives up goes on, to exchange as the graphs of the others do. */
 struct looping {
     struct launch *l;
     bool gives_up;
@@ -23,7 +23,7 @@ static ptxgen_status run(void *user, int stage, const struct run_args *args, ptx
     struct launch of = program_stage(x->l, stage, args);
     of.stream = stream;
     of.prepares = of.silent = prepares;
-    of.inside = stream == rank_loop_stream(x->l->room->program->loop);
+    of.inside = x->gives_up || stream == rank_loop_stream(x->l->room->program->loop);
     did(x->l, dist_walk(&of));
     return x->gives_up ? PTXGEN_OK : x->l->failed;
 }

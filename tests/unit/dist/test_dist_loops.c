@@ -315,6 +315,13 @@ Test(dist_loops, a_rank_cannot_launch)
     for (int at = 0; at < 6; at++)
         all_end(at % 2 ? HEAT("0.05", "1") : HEAT("0.05", "3"), at / 2);
 }
+/* Nor do its kernels wait for rows that the loops of the others, which are graphs, send otherwise. */
+Test(dist_loops, a_rank_cannot_launch_stencils_that_join)
+{
+    nccl_seconds = 25;
+    for (int at = 0; at < 4; at++)
+        all_end(at % 2 ? APART("0.05", "1") : APART("0.05", "3"), at / 2);
+}
 
 /* Where one rank has no graph, the host decides on all of them. */
 static void host_decides(int version, int fails)
