@@ -368,8 +368,8 @@ static void run_joined(struct launch *l, const struct dist_run *part)
     }
     if (machine_of(l->d)->take_turn)
         did(l, machine_of(l->d)->take_turn(l, true));
-    if (status != PTXGEN_OK)
-        exchange_halo_fails(l->s, m->peers->exchange, m->halo[0], l->stream);
+    if (status != PTXGEN_OK && !exchange_halo_fails(l->s, m->peers->exchange, m->halo[0], l->stream))
+        dist_broken(l->s, l->d->comm, "the other ranks could not be told that a kernel failed");
 }
 
 /* Blocks of the part fill the device, and stay until its end.  So the sides of many steps, which take long, begin before it,

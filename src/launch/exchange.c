@@ -275,25 +275,28 @@ bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_
     return ok;
 }
 
-/* A copy, which other devices' memory takes as well; in the stream's order, so what this rank has sent before is there. */
-void exchange_halo_fails(ptxgen_session *s, struct exchange *x, uint64_t here, ptxgen_stream stream)
+/* Copies, which other devices' memory takes as well; in the stream's order, so what this rank has sent before is there.  This
+ * rank's own comes last: it may need room on the device. */
+bool exchange_halo_fails(ptxgen_session *s, struct exchange *x, uint64_t here, ptxgen_stream stream)
 {
     const struct driver *cu = &x->gpu->cu;
     struct fault f;
     int capturing = CU_CAPTURE_NONE;
-    bool pushed, ok = gpu_enter(x->gpu, &pushed, &f);
-    if (!ok)
-        return;
-    ok = CU(&f, cu, StreamIsCapturing(stream, &capturing));
-    for (int r = 0; r < x->ranks && ok && capturing == CU_CAPTURE_NONE; r++)
-        ok = CU(&f, cu,
-                MemcpyDtoDAsync(x->window[r] + (here - x->window[x->rank]) + offsetof(struct halo_head, fault),
-                                here + offsetof(struct halo_head, one), sizeof(uint32_t), stream));
-    if (ok && capturing == CU_CAPTURE_NONE)
+    bool pushed, told = true, ok = gpu_enter(x->gpu, &pushed, &f);
+    if (ok) {
+        ok = CU(&f, cu, StreamIsCapturing(stream, &capturing));
+        for (int i = 1; i <= x->ranks && ok && capturing == CU_CAPTURE_NONE; i++)
+            told &= CU(&f, cu,
+                       MemcpyDtoDAsync(x->window[(x->rank + i) % x->ranks] + (here - x->window[x->rank]) +
+                                           offsetof(struct halo_head, fault),
+                                       here + offsetof(struct halo_head, one), sizeof(uint32_t), stream));
+        gpu_leave(x->gpu, pushed);
+    }
+    if (capturing == CU_CAPTURE_NONE)
         __atomic_store_n(x->fault, 1, __ATOMIC_RELAXED);
-    gpu_leave(x->gpu, pushed);
-    if (!ok)
+    if (!ok || !told)
         session_log(s, PTXGEN_LOG_INFO, 0, "the other ranks wait as long as they may: %s", f.text);
+    return ok && told;
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
@@ -409,6 +412,7 @@ static bool quiet(const struct exchange *x)
     return done;
 }
 
+/* After a fault nobody knows what others have still to write. */
 static bool wait_for_quiet(const struct exchange *x)
 {
     bool done = quiet(x);
@@ -416,7 +420,7 @@ static bool wait_for_quiet(const struct exchange *x)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
         done = quiet(x);
     }
-    return done;
+    return done && !exchange_failed(x);
 }
 
 void exchange_close(struct exchange *x)

@@ -44,7 +44,7 @@ extern const char *const exchange_code[EXCHANGE_CODE_PARTS]; /* one after the ot
 enum { HALO_SLOTS = 256 };
 struct halo_head {
     uint32_t last, ticket, fault, one; /* fault: of this rank's wait, or of another rank's kernel; one: 1 */
-    uint64_t host_fault, limit;        /* a word in host memory: 1 after a wait that was too long; nanoseconds */
+    uint64_t host_fault, limit;        /* a word in host memory: 1 after a fault; nanoseconds */
     uint64_t told[2]; /* where the ranks before and after this one read what it has done; 0: there is none */
     uint32_t done[2]; /* what they have done */
 };
@@ -85,8 +85,9 @@ bool exchange_table(const struct exchange *x, const struct exchange_message *m, 
 int64_t exchange_halo_bytes(int64_t words);
 bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_t address[3]);
 /* After a kernel with these rows was refused: those of all ranks end, also later ones, instead of waiting for its words.  Where
- * the caller captures, nothing runs yet, and nothing is done. */
-void exchange_halo_fails(ptxgen_session *s, struct exchange *x, uint64_t here, ptxgen_stream stream);
+ * the caller captures, nothing runs yet, and nothing is done.  False after a fault: some wait, and this rank's next kernel
+ * would pass for the one that was refused. */
+bool exchange_halo_fails(ptxgen_session *s, struct exchange *x, uint64_t here, ptxgen_stream stream);
 /* Has a wait been too long?  Then all that came later is wrong. */
 bool exchange_failed(const struct exchange *x);
 /* Addresses of the words that say so: on the device, where it is read by kernels, and in host memory. */

@@ -229,6 +229,74 @@ Test(joined, a_launch_that_is_refused)
     }
 }
 
+/* Does the driver get the memory back that this address is in? */
+static bool given_back(uint64_t address)
+{
+    bool given = false;
+    for (int i = 0; i < fake_gpu->ncalls; i++) {
+        const struct fake_call *c = &fake_gpu->call[i];
+        if (strcmp(c->name, "cuMemAlloc") != 0 || address - c->a >= c->b)
+            continue;
+        given = false;
+        for (int k = i + 1; k < fake_gpu->ncalls; k++)
+            given |= !strcmp(fake_gpu->call[k].name, "cuMemFree") && fake_gpu->call[k].a == c->a;
+    }
+    cr_expect_lt(fake_gpu->ncalls, FAKE_CALLS);
+    return given;
+}
+
+/* What a rank has launched may write to one whose kernel was refused, and which is closed at once. */
+Test(joined, memory_that_others_may_write_to_is_kept)
+{
+    uint64_t halo[2];
+    refused_step = 0;
+    nccl_seconds = 0.2;
+    begin(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 2, NULL);
+    nccl_machine.run = refuses;
+    world_all(&w, rank, launches_refused);
+    for (int r = 0; r < 2; r++)
+        halo[r] = rank[r].dist->rooms->halo[0];
+    world_free(&w, rank);
+    world_close(&w, rank);
+    for (int r = 0; r < 2; r++)
+        cr_expect_not(given_back(halo[r]), "rank %d", r);
+    harness_close(&h);
+}
+
+static ptxgen_status again; /* what rank 1 gets for its next launch */
+
+static void *launches_untold(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_prepare);
+    step_of_rank = 0;
+    fake_gpu->fail_result = 1;
+    fake_gpu->fail = r->end.rank == 1 ? "cuMemcpyDtoDAsync" : fake_gpu->fail;
+    if (r->status == PTXGEN_OK)
+        r->status = made(r, ptxgen_dist_launch_on);
+    if (r->end.rank == 1)
+        again = made(r, ptxgen_dist_launch_on);
+    return NULL;
+}
+
+/* Else its next kernel would pass for the one that was refused, and all ranks would go on with wrong rows. */
+Test(joined, a_launch_that_is_refused_and_nobody_can_be_told)
+{
+    refused_step = 0;
+    nccl_seconds = 0.5;
+    begin(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 2, NULL);
+    nccl_machine.run = refuses;
+    world_all(&w, rank, launches_untold);
+    fake_gpu->fail = NULL;
+    cr_expect_eq(rank[1].status, PTXGEN_FINDING);
+    cr_expect_eq(again, PTXGEN_RANKS);
+    for (int r = 0; r < 2; r++)
+        cr_expect_eq(ptxgen_dist_check(rank[r].s, rank[r].dist), PTXGEN_RANKS, "rank %d", r);
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+}
+
 /* ---- two streams ------------------------------------------------------------------------------------------------- */
 
 static ptxgen_stream second[2];
