@@ -205,17 +205,21 @@ static ptxgen_status take_turn(struct launch *l, bool over)
                 : launch_follow(l->s, with->gpu, with->turn, l->stream);
 }
 
-/* After the ranks have agreed which rooms join.  The first launch that takes turns follows those that did not. */
+/* After the ranks have agreed which rooms join.  The first launch that takes turns follows those that did not.  Which rank
+ * has several streams is its own affair, so all tell each other whether that went well. */
 static ptxgen_status know_stream(struct launch *l)
 {
     struct nccl *with = nccl_of(l);
     const bool other = with->joins && with->joined != l->stream, first = other && !with->in_turn;
     if (!peers_join(l->room))
         return PTXGEN_OK;
+    const ptxgen_status status = dist_told(l, first ? launch_settle(l->s, with->gpu) : PTXGEN_OK);
+    if (status != PTXGEN_OK)
+        return status;
     with->joins = true;
     with->joined = l->stream;
     with->in_turn |= other;
-    return first ? launch_settle(l->s, with->gpu) : PTXGEN_OK;
+    return PTXGEN_OK;
 }
 
 static void close_beside(struct dist_room *m, const struct beside *b)

@@ -6,6 +6,7 @@
  */
 #include <criterion/criterion.h>
 
+#include "dist/nccl.h"
 #include "support/emit_fixture.h"
 #include "support/nccl_ranks.h"
 
@@ -391,6 +392,31 @@ Test(joined, streams_take_turns)
     asks("k");
     for (int r = 0; r < 2; r++)
         ptxgen_stream_destroy(rank[r].gpu, second[r]);
+    end();
+}
+
+/* Where one rank's device fails meanwhile, preparing fails on all ranks, and soon. */
+Test(joined, a_second_stream_cannot_be_prepared_on_one_rank)
+{
+    nccl_kernels = true;
+    nccl_seconds = 10;
+    begin(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 2, NULL);
+    for (int r = 0; r < 2; r++)
+        cr_assert_eq(ptxgen_stream_create(rank[r].s, rank[r].gpu, &second[r]), PTXGEN_OK);
+    world_all(&w, rank, prepares);
+    ((struct nccl *)rank[0].comm->self)->joins = false; /* it alone has nothing to wait for */
+    fake_gpu->fail = "cuCtxSynchronize";
+    fake_gpu->fail_result = 700;
+    const double begun = seconds();
+    elsewhere(prepares);
+    fake_gpu->fail = NULL;
+    cr_expect_lt(seconds() - begun, nccl_seconds / 2);
+    cr_expect_eq(rank[0].status, PTXGEN_RANKS);
+    cr_expect(rank[1].status != PTXGEN_OK && rank[1].status != PTXGEN_RANKS);
+    for (int r = 0; r < 2; r++) {
+        cr_expect_eq(ptxgen_dist_check(rank[r].s, rank[r].dist), PTXGEN_OK, "the communicator is as before");
+        ptxgen_stream_destroy(rank[r].gpu, second[r]);
+    }
     end();
 }
 
