@@ -44,7 +44,8 @@ static bool sends_soon(const struct dist_room *m)
 static bool would_join(const struct launch *l, const struct dist_room *m)
 {
     const struct nccl *with = l->d->comm->self;
-    return m->joined && !with->ends_apart && 2 * halo_bytes(m) <= HALO_MOST && sends_soon(m) &&
+    return m->joined && !with->ends_apart && m->d->comm->size <= HALO_RANKS && 2 * halo_bytes(m) <= HALO_MOST &&
+           sends_soon(m) &&
            (!m->taken[0] || !m->taken[1] || !strcmp(m->taken[0], m->taken[1]) || !strcmp(m->taken[0], "small"));
 }
 

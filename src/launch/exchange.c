@@ -261,14 +261,15 @@ bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_
     struct halo_head head = { .one = 1, .host_fault = (uintptr_t)x->fault, .limit = (uint64_t)(1e9 * x->seconds) };
     struct fault f;
     bool pushed;
-    if (x->halos == HALOS_MAX || !gpu_enter(x->gpu, &pushed, &f))
+    if (x->halos == HALOS_MAX || x->ranks > HALO_RANKS || !gpu_enter(x->gpu, &pushed, &f))
         return false;
     address[0] = x->window[x->rank] + begin;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         address[1 + i] = beside[i] < 0 ? 0 : x->window[beside[i]] + begin;
-        if (address[1 + i])
-            head.told[i] = address[1 + i] + offsetof(struct halo_head, done) + (size_t)(1 - i) * sizeof *head.done;
-    }
+    for (int r = 0, n = 0; r < x->ranks; r++)
+        if (r != x->rank)
+            head.told[n++] =
+                x->window[r] + begin + offsetof(struct halo_head, done) + (size_t)x->rank * sizeof *head.done;
     const bool ok = x->gpu->cu.MemcpyHtoD(address[0], &head, sizeof head) == CU_OK;
     x->head[x->halos++] = begin;
     gpu_leave(x->gpu, pushed);
@@ -406,8 +407,8 @@ static bool quiet(const struct exchange *x)
     for (int i = 0; i < x->halos && done; i++) {
         struct halo_head h;
         done = x->gpu->cu.MemcpyDtoH(&h, x->window[x->rank] + x->head[i], sizeof h) == CU_OK;
-        for (int k = 0; k < 2; k++)
-            done &= !h.told[k] || h.done[k] == h.last;
+        for (int r = 0; r < x->ranks && done; r++)
+            done = r == x->rank || h.done[r] == h.last;
     }
     return done;
 }

@@ -41,12 +41,12 @@ extern const char *const exchange_code[EXCHANGE_CODE_PARTS]; /* one after the ot
 /* Rows that kernels of neighbouring ranks write for each other while both run (kb_halo_number()): how their memory begins,
  * at HALO_SLOTS of which there are words of even launches, then of odd ones.  Words of one launch: of the rows before this
  * rank's part, then of those after it. */
-enum { HALO_SLOTS = 256 };
+enum { HALO_SLOTS = 256, HALO_RANKS = 16 };
 struct halo_head {
     uint32_t last, ticket, fault, one; /* fault: of this rank's wait, or of another rank's kernel; one: 1 */
     uint64_t host_fault, limit;        /* a word in host memory: 1 after a fault; nanoseconds */
-    uint64_t told[2]; /* where the ranks before and after this one read what it has done; 0: there is none */
-    uint32_t done[2]; /* what they have done */
+    uint64_t told[HALO_RANKS];         /* where the others read what this rank has done; then 0 */
+    uint32_t done[HALO_RANKS];         /* what they have done, by their numbers */
 };
 
 /* What a rank tells the others of its window. */
@@ -81,7 +81,8 @@ ptxgen_status exchange_launch(ptxgen_session *s, struct exchange *x, const struc
  * words. */
 bool exchange_table(const struct exchange *x, const struct exchange_message *m, int n, struct exchange_table *table);
 /* What a kernel needs that exchanges rows itself, of `words` bytes of words in all: from byte `at` of those bytes on.  before,
- * after: the ranks beside this one, or -1.  address: of struct halo_head, here and there.  False: a failure. */
+ * after: the ranks beside this one, or -1.  address: of struct halo_head, here and there.  False: a failure.  All ranks know
+ * what each has done, as each may write to all that it has failed: until then their memory is there. */
 int64_t exchange_halo_bytes(int64_t words);
 bool exchange_halo(struct exchange *x, size_t at, int before, int after, uint64_t address[3]);
 /* After a kernel with these rows was refused: those of all ranks end, also later ones, instead of waiting for its words.  Where

@@ -139,7 +139,6 @@ void simt_halo_done(uint64_t window, uint32_t e, uint32_t amount, uint32_t total
         return;
     h->ticket = 0;
     h->last = e;
-    for (int i = 0; i < 2; i++)
-        if (h->told[i])
-            __atomic_store_n((uint32_t *)(uintptr_t)h->told[i], e, __ATOMIC_RELEASE);
+    for (int i = 0; h->told[i]; i++)
+        __atomic_store_n((uint32_t *)(uintptr_t)h->told[i], e, __ATOMIC_RELEASE);
 }

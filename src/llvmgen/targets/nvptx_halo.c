@@ -31,14 +31,15 @@ static const char wait[] =
     "HALO_DONE:\n}";
 /* Never from a cache that the words do not reach. */
 static const char read[] = "ld.relaxed.sys.global.u32 $0, [$1];";
-/* The last of `total` keeps the number, and tells the ranks beside this one. */
+/* The last of `total` keeps the number, and tells the other ranks. */
 static const char done[] =
-    "{\n  .reg .pred %p;\n  .reg .b32 %n;\n  .reg .b64 %a;\n"
+    "{\n  .reg .pred %p;\n  .reg .b32 %n;\n  .reg .b64 %a, %at;\n"
     "  atom.acq_rel.gpu.global.add.u32 %n, [$0 + 4], $2;\n  add.u32 %n, %n, $2;\n  setp.ne.u32 %p, %n, $3;\n"
     "  @%p bra HALO_END;\n  ld.volatile.global.u32 %n, [$0 + 8];\n  setp.ne.u32 %p, %n, 0;\n  @%p bra HALO_END;\n"
     "  st.global.u32 [$0 + 4], 0;\n  st.global.u32 [$0], $1;\n"
-    "  ld.global.u64 %a, [$0 + 32];\n  setp.ne.u64 %p, %a, 0;\n  @%p st.release.sys.global.u32 [%a], $1;\n"
-    "  ld.global.u64 %a, [$0 + 40];\n  setp.ne.u64 %p, %a, 0;\n  @%p st.release.sys.global.u32 [%a], $1;\n"
+    "  fence.acq_rel.sys;\n  mov.b64 %at, $0;\n"
+    "HALO_TELL:\n  ld.global.u64 %a, [%at + 32];\n  setp.eq.u64 %p, %a, 0;\n  @%p bra HALO_END;\n"
+    "  st.relaxed.sys.global.u32 [%a], $1;\n  add.u64 %at, %at, 8;\n  bra HALO_TELL;\n"
     "HALO_END:\n}";
 /* clang-format on */
 

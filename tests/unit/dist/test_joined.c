@@ -264,6 +264,46 @@ Test(joined, memory_that_others_may_write_to_is_kept)
     harness_close(&h);
 }
 
+enum { FAR = 5 };
+static uint64_t far_halo;
+static bool far_freed; /* before the last rank to launch does so */
+static pthread_barrier_t all_closed;
+
+/* The last rank has all that it wants of the others and is closed before the launch of rank 1 is refused. */
+static void *launches_far(void *user)
+{
+    struct rank *r = user;
+    r->status = made(r, ptxgen_dist_prepare);
+    step_of_rank = 0;
+    if (r->end.rank == 1)
+        pthread_barrier_wait(&all_closed);
+    r->status = made(r, ptxgen_dist_launch_on);
+    if (r->end.rank == FAR - 1) {
+        far_halo = r->dist->rooms->halo[0];
+        ptxgen_dist_destroy(r->dist);
+        r->dist = NULL;
+        far_freed = given_back(far_halo);
+        pthread_barrier_wait(&all_closed);
+    }
+    return NULL;
+}
+
+/* It is told of the fault all the same, so its memory must be there. */
+Test(joined, a_rank_that_is_far_is_closed_before_another_one_fails)
+{
+    refused_step = 0;
+    nccl_seconds = 20;
+    pthread_barrier_init(&all_closed, NULL, 2);
+    begin(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), FAR, NULL);
+    nccl_machine.run = refuses;
+    world_all(&w, rank, launches_far);
+    cr_expect_eq(rank[FAR - 1].status, PTXGEN_OK);
+    cr_expect_not(far_freed);
+    world_free(&w, rank);
+    world_close(&w, rank);
+    harness_close(&h);
+}
+
 static ptxgen_status again; /* what rank 1 gets for its next launch */
 
 static void *launches_untold(void *user)
