@@ -168,7 +168,8 @@ PTXGEN_API ptxgen_status ptxgen_dist_prepare(ptxgen_session *s, ptxgen_dist *dis
                                              ptxgen_stream PTXGEN_OPTIONAL stream);
 /**
  * On GPUs: enqueue a run on the stream.  Collective, and returns at once; a stream capture may record it, and all ranks
- * then replay their graphs.  Replays must not overlap other launches with the same sizes and stream.  PTXGEN_USAGE: these
+ * then replay their graphs.  Replays must not overlap other launches with the same sizes and stream, nor, where kernels take
+ * rows of other ranks themselves, any launch of the communicator on another stream.  PTXGEN_USAGE: these
  * sizes were not prepared for this stream.  The params are the same on all ranks; here nobody compares them.  A rank whose
  * launch fails after that takes part in the exchanges nonetheless; then the results of the others mean nothing.  A rank
  * that does not launch leaves the others' streams waiting, as with NCCL: ncclCommAbort() ends that.  In host memory: as
@@ -198,8 +199,9 @@ PTXGEN_API const char *ptxgen_dist_transport(const ptxgen_dist *dist);
 PTXGEN_API ptxgen_status ptxgen_dist_launch_stages(ptxgen_session *s, ptxgen_dist *dist, const ptxgen_arguments *args,
                                                    ptxgen_stream PTXGEN_OPTIONAL stream, ptxgen_stage_visitor *visit,
                                                    void *PTXGEN_OPTIONAL user);
-/** PTXGEN_OK; PTXGEN_RANKS after an exchange failed, NCCL reports an error, or the ranks disagreed: then every launch with
- * the communicator is refused.  Not collective. */
+/** PTXGEN_OK; PTXGEN_RANKS after an exchange failed, a rank told that it could not launch a kernel, NCCL reports an error, or
+ * the ranks disagreed: from this call on every launch with the communicator is refused, and this call gives the same each
+ * time.  Of waits on GPUs, it asks for those of `dist`.  Not collective. */
 PTXGEN_API ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist);
 /** Begin anew after such an error, when the transport works again.  Collective.  PTXGEN_UNSUPPORTED with NCCL, whose
  * communicators end with an error: call ncclCommAbort() first, then ptxgen_dist_destroy() and ptxgen_comm_destroy(), and

@@ -301,8 +301,10 @@ ptxgen_status ptxgen_dist_check(ptxgen_session *s, const ptxgen_dist *dist)
         WITH_MEMORY(s, dist_broken(s, comm, "NCCL reports an error"));
     if (!comm->broken && dist_late(dist))
         WITH_MEMORY(
-            s, dist_broken(s, comm,
-                           "a GPU waited too long for what another rank sends, or a rank could not launch its loop"));
+            s,
+            dist_broken(
+                s, comm,
+                "a GPU waited too long for what another rank sends, or a rank could not launch a kernel or its loop"));
     return alive(s, comm);
 }
 
