@@ -52,7 +52,7 @@ class Arithmetic(unittest.TestCase):
     def test_orders_of_own_operators(self):
         """Two orders may agree by chance; what may have been rounded is not decided."""
         class Own:
-            name, state, identity = 'own', 'f32', 0.0
+            name, state, identity, contract = 'own', 'f32', 0.0, False
             combine = staticmethod(lambda a, b, _: operation('+', 'f32')(a, b))
         self.assertEqual(fold(Own, [1.0, 2.0, 0.5], None, None), 3.5)
         tenth = ROUND['f32'](0.1)
@@ -61,6 +61,8 @@ class Arithmetic(unittest.TestCase):
         self.assertIs(fold(Own, steps, None, None), UNKNOWN)
         self.assertEqual(prefixes(Own, steps, None, None)[0], 3.0)
         self.assertIs(prefixes(Own, steps, None, None)[-1], UNKNOWN)
+        Own.contract = True
+        self.assertIs(fold(Own, [1.0, 2.0, 0.5], None, None), UNKNOWN)
 
     def test_conversions(self):
         self.assertEqual(CONVERT['u8'](300), 44)
@@ -174,6 +176,16 @@ class Specs(unittest.TestCase):
             spec = {'kind': 'map', 'inputs': {'x': 'i32[n, f]'}, 'outputs': {'y': {'type': 'i32[n]', 'value': value}}}
             self.assertEqual(evaluate(spec, {'n': 2, 'f': 2}, {}, data)['y'], result)
             self.assertEqual(len(evaluate(spec, {'n': 2, 'f': 0}, {}, {'x': []})['y']), 2)
+
+    def test_contract(self):
+        """4097 * 4097 = 16785409 has no float: rounded it is 16785408."""
+        x, square = [4097.0], 16785408.0
+        for contract, left in (('true', 1.0), ('false', 0.0)):
+            spec = {'kind': 'map', 'contract': contract, 'inputs': {'x': 'f32[n]', 'w': 'f32[n]'}, 'outputs': {'y': {'type': 'f32[n]', 'value': 'x * x - w'}}}
+            self.assertEqual(evaluate(spec, {'n': 1}, {}, {'x': x, 'w': [square]})['y'], [left])
+            spec['inputs']['x'], spec['outputs']['y']['value'] = 'f32[n, f]', 'sum(f, x * x) - w'
+            self.assertEqual(evaluate(spec, {'n': 1, 'f': 2}, {}, {'x': x + x, 'w': [2 * square]})['y'], [0.0])
+            self.assertEqual(evaluate(spec, {'n': 1, 'f': 2}, {}, {'x': [1.0] + x, 'w': [square]})['y'], [2 * left])
 
     def test_nan_alone(self):
         spec = {'kind': 'reduce', 'inputs': {'x': 'f32[n]'}, 'operator': 'min', 'outputs': {'r': 'f32'}}
