@@ -43,12 +43,30 @@ static void add_places(const struct problem *p, struct str *out)
     }
 }
 
+/* Of the case that is taken. */
+static void add_prediction(const struct explained *x, struct str *out)
+{
+    const struct prediction *t = &x->prediction;
+    const double least = x->least.seconds, least_in_graph = least - x->model.launch + x->model.graph_node;
+    str_printf(out, "predicted %.2f us, %.2f of the limit, bound by %s", t->seconds * 1e6, t->seconds / least,
+               t->bound);
+    if (t->in_flight < 1 && !strcmp(t->bound, "loads in flight"))
+        str_printf(out, ": %.0f%% of what memory wants", 100 * t->in_flight);
+    str_printf(out, "; %.2f us in a graph\n", t->graph_seconds * 1e6);
+    if (x->work.products && !strcmp(t->bound, "arithmetic"))
+        str_printf(out,
+                   "`contract: true` in the spec takes %d of %d floating-point operations off: products that are "
+                   "rounded with the sums that take them\n",
+                   x->work.products, x->work.flops);
+    add_measured("stream", x->options->stream_seconds, t->seconds, least, out);
+    add_measured("graph", x->options->graph_seconds, t->graph_seconds, least_in_graph, out);
+}
+
 void explain_verdict(const struct explained *x, struct str *out)
 {
     const struct prediction *t = &x->prediction;
     const struct roofline *l = &x->least;
     const ptxgen_explain_options *o = x->options;
-    const double least_in_graph = l->seconds - x->model.launch + x->model.graph_node;
     if (!x->at_size) {
         str_printf(out,
                    x->has_model ? "no time is predicted: not all sizes are given (command line: --size NAME=N)\n"
@@ -64,20 +82,8 @@ void explain_verdict(const struct explained *x, struct str *out)
     for (int i = 0; i < x->plan->problem->nsizes; i++)
         str_printf(out, " %s=%lld", x->plan->problem->size[i].name, (long long)o->size[i]);
     str_addc(out, '\n');
-    if (t->case_index >= 0) {
-        str_printf(out, "predicted %.2f us, %.2f of the limit, bound by %s", t->seconds * 1e6, t->seconds / l->seconds,
-                   t->bound);
-        if (t->in_flight < 1 && !strcmp(t->bound, "loads in flight"))
-            str_printf(out, ": %.0f%% of what memory wants", 100 * t->in_flight);
-        str_printf(out, "; %.2f us in a graph\n", t->graph_seconds * 1e6);
-        if (x->work.products && !strcmp(t->bound, "arithmetic"))
-            str_printf(out,
-                       "`contract: true` in the spec takes %d of %d floating-point operations off: products that are "
-                       "rounded with the sums that take them\n",
-                       x->work.products, x->work.flops);
-        add_measured("stream", o->stream_seconds, t->seconds, l->seconds, out);
-        add_measured("graph", o->graph_seconds, t->graph_seconds, least_in_graph, out);
-    }
+    if (t->case_index >= 0)
+        add_prediction(x, out);
     str_printf(out, "limit %.2f us: memory %.2f, arithmetic %.2f, one launch %.2f%s; reads %lld bytes, writes %s%lld\n",
                l->seconds * 1e6, l->memory * 1e6, l->arithmetic * 1e6, x->model.launch * 1e6,
                x->plan->problem->iterated ? "; of one step" : "", (long long)l->read,
