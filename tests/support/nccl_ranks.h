@@ -172,4 +172,41 @@ static inline void nccl_close_ranks(struct world *w, struct rank *rank, struct h
     cr_expect_eq(fake_gpu->live, 0, "%d objects of the driver were not given back", fake_gpu->live);
 }
 
+static inline void nccl_spoil(const struct rank *r, const struct harness *h)
+{
+    for (int i = 0; i < ptxgen_problem_output_count(h->problem); i++) {
+        ptxgen_array_info a;
+        int64_t size[8];
+        ptxgen_problem_output(h->problem, i, &a);
+        rank_sizes(r, size);
+        memset(r->output[i], 0x5a, (size_t)ptxgen_array_elements(&a, size) * a.element_size);
+    }
+}
+
+/* Launches what was prepared; the outputs hold something else before. */
+static inline void nccl_launch(struct rank *r, const struct harness *h)
+{
+    int64_t size[8];
+    rank_sizes(r, size);
+    const ptxgen_arguments args = { size, (const void *const *)r->input, r->output, h->param };
+    nccl_spoil(r, h);
+    ptxgen_diagnostics_clear(r->s);
+    r->status = ptxgen_dist_launch_on(r->s, r->dist, &args, r->stream);
+    rank_text(r);
+}
+
+/* The same in a graph of the caller, launched twice. */
+static inline void nccl_launch_graph(struct rank *r, const struct harness *h)
+{
+    ptxgen_graph graph = NULL;
+    cr_assert_eq(ptxgen_capture_begin(r->s, r->gpu, r->stream), PTXGEN_OK);
+    nccl_launch(r, h);
+    cr_assert_eq(ptxgen_capture_end(r->s, r->gpu, r->stream, &graph), PTXGEN_OK);
+    for (int i = 0; i < 2 && r->status == PTXGEN_OK; i++) {
+        nccl_spoil(r, h);
+        r->status = ptxgen_graph_launch(r->s, r->gpu, graph, r->stream);
+    }
+    ptxgen_graph_destroy(r->gpu, graph);
+}
+
 #endif

@@ -145,43 +145,16 @@ static void check(const char *how)
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-static void spoil(const struct rank *r)
-{
-    for (int i = 0; i < ptxgen_problem_output_count(h.problem); i++) {
-        ptxgen_array_info a;
-        int64_t size[8];
-        ptxgen_problem_output(h.problem, i, &a);
-        rank_sizes(r, size);
-        memset(r->output[i], 0x5a, (size_t)ptxgen_array_elements(&a, size) * a.element_size);
-    }
-}
-
 /* As it was prepared. */
 static void *launches(void *user)
 {
-    struct rank *r = user;
-    int64_t size[8];
-    rank_sizes(r, size);
-    const ptxgen_arguments args = { size, (const void *const *)r->input, r->output, h.param };
-    spoil(r);
-    ptxgen_diagnostics_clear(r->s);
-    r->status = ptxgen_dist_launch_on(r->s, r->dist, &args, r->stream);
-    rank_text(r);
+    nccl_launch(user, &h);
     return NULL;
 }
 
 static void *replays(void *user)
 {
-    struct rank *r = user;
-    ptxgen_graph graph = NULL;
-    cr_assert_eq(ptxgen_capture_begin(r->s, r->gpu, r->stream), PTXGEN_OK);
-    launches(r);
-    cr_assert_eq(ptxgen_capture_end(r->s, r->gpu, r->stream, &graph), PTXGEN_OK);
-    for (int i = 0; i < 2 && r->status == PTXGEN_OK; i++) {
-        spoil(r);
-        r->status = ptxgen_graph_launch(r->s, r->gpu, graph, r->stream);
-    }
-    ptxgen_graph_destroy(r->gpu, graph);
+    nccl_launch_graph(user, &h);
     return NULL;
 }
 

@@ -72,34 +72,16 @@ static void check(const char *how, bool thin)
     cr_expect_eq(nccl_faults, 0);
 }
 
-static ptxgen_status launch(struct rank *r)
-{
-    int64_t size[8];
-    rank_sizes(r, size);
-    const ptxgen_arguments args = { size, (const void *const *)r->input, r->output, h.param };
-    memset(r->output[0], 0x5a, (size_t)(size[0] * size[1]) * sizeof(int32_t));
-    return ptxgen_dist_launch_on(r->s, r->dist, &args, r->stream);
-}
-
 static void *launches(void *user)
 {
-    struct rank *r = user;
-    r->status = launch(r);
-    rank_text(r);
+    nccl_launch(user, &h);
     return NULL;
 }
 
 /* The first step is before the loop of the graph, where stages may join. */
 static void *replays(void *user)
 {
-    struct rank *r = user;
-    ptxgen_graph graph = NULL;
-    cr_assert_eq(ptxgen_capture_begin(r->s, r->gpu, r->stream), PTXGEN_OK);
-    r->status = launch(r);
-    cr_assert_eq(ptxgen_capture_end(r->s, r->gpu, r->stream, &graph), PTXGEN_OK);
-    for (int i = 0; i < 2 && r->status == PTXGEN_OK; i++)
-        r->status = ptxgen_graph_launch(r->s, r->gpu, graph, r->stream);
-    ptxgen_graph_destroy(r->gpu, graph);
+    nccl_launch_graph(user, &h);
     return NULL;
 }
 

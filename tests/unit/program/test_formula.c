@@ -242,13 +242,27 @@ Test(formula, known_without_a_launch)
               holds);
 }
 
+struct known_row {
+    const char *text;
+    int known; /* the value; -1: it is not */
+};
+
+static void known_rows(const struct known_row *rows, size_t n, const struct formula_names *names,
+                       const struct formula_facts *facts)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct formula f;
+        int64_t value;
+        cr_assert_null(formula_parse(rows[i].text, names, &f, NULL));
+        const bool known = formula_known(&f, facts, &value);
+        cr_expect_eq(known ? value : -1, rows[i].known, "%s", rows[i].text);
+    }
+}
+
 /* n is a multiple of 4, m of 6; x is aligned to 16 bytes, y to 4. */
 Test(formula, divisors_decide_remainders)
 {
-    static const struct {
-        const char *text;
-        int known; /* the value; -1: it is not */
-    } rows[] = {
+    static const struct known_row rows[] = {
         { "n % 4 == 0", 1 },
         { "n % 2 == 0", 1 },
         { "n % 8 == 0", -1 },
@@ -269,13 +283,12 @@ Test(formula, divisors_decide_remainders)
     static const int64_t divisor[] = { 4, 6 };
     static const unsigned char alignment[] = { 16, 4 };
     const struct formula_names names = { .nsizes = 2, .size = size, .npointers = 2, .pointer = pointer };
-    const struct formula_facts facts = { .divisor = divisor, .alignment = alignment };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    known_rows(rows, sizeof rows / sizeof *rows, &names,
+               &(struct formula_facts){ .divisor = divisor, .alignment = alignment });
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) { /* without these facts */
         struct formula f;
         int64_t value;
         cr_assert_null(formula_parse(rows[i].text, &names, &f, NULL));
-        const bool known = formula_known(&f, &facts, &value);
-        cr_expect_eq(known ? value : -1, rows[i].known, "%s", rows[i].text);
         cr_expect(!formula_known(&f, &(struct formula_facts){ 0 }, &value) || i == 3, "%s", rows[i].text);
     }
 }
@@ -283,10 +296,7 @@ Test(formula, divisors_decide_remainders)
 /* n is between 10 and 20, m any size, sms any device's. */
 Test(formula, ranges_decide_conditions)
 {
-    static const struct {
-        const char *text;
-        int known; /* the value; -1: it is not */
-    } rows[] = {
+    static const struct known_row rows[] = {
         { "n <= 20", 1 },
         { "n < 20", -1 },
         { "20 < n", 0 },
@@ -321,14 +331,8 @@ Test(formula, ranges_decide_conditions)
     const struct formula_names names = {
         .nsizes = 2, .size = size, .nparams = 1, .param = param, .npointers = 1, .pointer = pointer
     };
-    const struct formula_facts facts = { .least = least, .most = most, .alignment = alignment };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct formula f;
-        int64_t value;
-        cr_assert_null(formula_parse(rows[i].text, &names, &f, NULL));
-        const bool known = formula_known(&f, &facts, &value);
-        cr_expect_eq(known ? value : -1, rows[i].known, "%s", rows[i].text);
-    }
+    known_rows(rows, sizeof rows / sizeof *rows, &names,
+               &(struct formula_facts){ .least = least, .most = most, .alignment = alignment });
 }
 
 Test(formula, what_follows_from_another)
