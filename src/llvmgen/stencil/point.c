@@ -6,7 +6,6 @@
  */
 #include "stencil_gen.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "llvmgen/builder/kb_impl.h"
@@ -160,18 +159,15 @@ void stencil_values(struct stencil_point *sp, int n, kb_val any)
         values_together(sp, n);
         return;
     }
-    kb_var *var = calloc((size_t)(value_slot(sp->w->g->p, sp->w->g->p->noutputs, 0) * n) + 1, sizeof *var);
-    if (!var) {
-        kb_misuse(k, "out of memory");
-        return;
-    }
+    kb_var *var = kb_scratch(k, sizeof *var * (size_t)(value_slot(sp->w->g->p, sp->w->g->p->noutputs, 0) * n + 1));
+    if (!var)
+        return; /* out of memory, which has been noted */
     each_value(sp, n, var, begin_value);
     kb_if(k, any) {
         values_together(sp, n);
         each_value(sp, n, var, set_value);
     }
     each_value(sp, n, var, keep_value);
-    free(var);
 }
 
 /* What maps see of an output. */
