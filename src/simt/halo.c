@@ -18,7 +18,7 @@
 
 _Static_assert(sizeof(struct halo_head) <= HALO_SLOTS, "words come after the head");
 
-enum { LATE = 50, CAME_FIRST = 1024, BLOCK_SHIFT = 48 };
+enum { LATE = 50, MISSED = 8, CAME_FIRST = 1024, BLOCK_SHIFT = 48 };
 static const uint32_t UNAWAITED = 0x7ff8dead; /* no number in f32 and f64 */
 
 static struct halo_head *head_at(uint64_t window) { return (struct halo_head *)(uintptr_t)window; }
@@ -129,6 +129,16 @@ uint32_t simt_halo_read(uint64_t from)
         return UNAWAITED;
     memcpy(&word, (const void *)(uintptr_t)from, sizeof word);
     return word;
+}
+
+/* Sometimes it has not come yet, whatever is there. */
+uint64_t simt_halo_peek(uint64_t from, uint32_t e)
+{
+    struct exec *const x = simt_current;
+    const uint64_t word = __atomic_load_n((const uint64_t *)(uintptr_t)from, __ATOMIC_ACQUIRE);
+    if (word >> 32 == e && x->options.seed && exec_random(x, MISSED) == 0)
+        return UNAWAITED;
+    return word >> 32 == e ? word : UNAWAITED;
 }
 
 void simt_halo_done(uint64_t window, uint32_t e, uint32_t amount, uint32_t total)

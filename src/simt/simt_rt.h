@@ -90,6 +90,7 @@ uint32_t simt_halo_number(uint64_t window);
 void simt_halo_send(uint64_t to, uint32_t word, uint32_t e);
 void simt_halo_wait(uint64_t window, uint64_t from, uint32_t e);
 uint32_t simt_halo_read(uint64_t from);
+uint64_t simt_halo_peek(uint64_t from, uint32_t e); /* the word, and above it its number */
 void simt_halo_done(uint64_t window, uint32_t e, uint32_t amount, uint32_t total);
 
 #endif

@@ -49,6 +49,7 @@ static const struct host_symbol symbols[] = {
     SYMBOL(simt_halo_send),
     SYMBOL(simt_halo_wait),
     SYMBOL(simt_halo_read),
+    SYMBOL(simt_halo_peek),
     SYMBOL(simt_halo_done),
 };
 

@@ -318,7 +318,10 @@ kb_val kb_halo_number(kb *k, kb_val window);
 void kb_halo_send(kb *k, kb_val to, kb_val word, kb_val number);
 void kb_halo_wait(kb *k, kb_val window, kb_val from, kb_val number);
 kb_val kb_halo_read(kb *k, kb_val from);
-/* `amount` (u32) parts of this launch's exchange are over, of `total` (u32): one thread, after a barrier of its block. */
+/* Without waiting: has the word come (bool), and which one?  The thread that asked has it then. */
+kb_val kb_halo_peek(kb *k, kb_val from, kb_val number, kb_val *word);
+/* `amount` (u32) parts of this launch's exchange are over, of `total` (u32): one thread, after a barrier of its block, or of
+ * its warp where a part is a warp's. */
 void kb_halo_done(kb *k, kb_val window, kb_val number, kb_val amount, kb_val total);
 /* One thread, where kb_has_bulk(): ask for `bytes` from p on, both multiples of 16, to be brought to the second-level
  * cache.  It reads nothing, so it may come before kb_dependency_wait(), of inputs too that others still write. */

@@ -83,6 +83,7 @@ struct kb_target {
     void (*halo_send)(kb *k, LLVMValueRef to, LLVMValueRef word, LLVMValueRef e);
     void (*halo_wait)(kb *k, LLVMValueRef window, LLVMValueRef from, LLVMValueRef e);
     LLVMValueRef (*halo_read)(kb *k, LLVMValueRef from);
+    LLVMValueRef (*halo_peek)(kb *k, LLVMValueRef from, LLVMValueRef e); /* i64: the word, and above it its number */
     void (*halo_done)(kb *k, LLVMValueRef window, LLVMValueRef e, LLVMValueRef amount, LLVMValueRef total);
     void (*prefetch)(kb *k, LLVMValueRef from, int64_t bytes, const char *name);
     /* Asynchronous copies.  Pointers as everywhere; counts, parities and bytes are i32; names for reports. */
@@ -105,7 +106,7 @@ struct kb_target {
     X(kernel) X(shared_base) X(shared_done) X(sreg) X(shfl) X(vote) X(redux)                                           \
     X(barrier) X(team_barrier) X(warp_sync) X(fence) X(load) X(store) X(rmw) X(cas) X(backoff) X(math) X(extreme)      \
     X(cluster_map) X(cluster_arrive) X(cluster_wait) X(dependency_wait) X(dependency_launch) X(exchange) X(prefetch)   \
-    X(halo_number) X(halo_send) X(halo_wait) X(halo_read) X(halo_done)                                                 \
+    X(halo_number) X(halo_send) X(halo_wait) X(halo_read) X(halo_peek) X(halo_done)                                                 \
     X(mbar_init) X(mbar_ready) X(mbar_arrive) X(mbar_wait)                                                             \
     X(bulk_load) X(bulk_store) X(bulk_commit) X(bulk_wait) X(proxy_fence) X(copy) X(copy_commit) X(copy_wait)
 /* clang-format on */

@@ -280,6 +280,14 @@ kb_val kb_halo_read(kb *k, kb_val from)
     return kb_make(k->target->halo_read(k, from.ir), TY_U32, KB_DIVERGENT);
 }
 
+kb_val kb_halo_peek(kb *k, kb_val from, kb_val number, kb_val *word)
+{
+    kb_ready(k);
+    const kb_val both = kb_make(k->target->halo_peek(k, from.ir, number.ir), TY_U64, KB_DIVERGENT);
+    *word = kb_cast(k, both, TY_U32);
+    return kb_eq(k, kb_cast(k, kb_shr(k, both, 32), TY_U32), number);
+}
+
 void kb_halo_done(kb *k, kb_val window, kb_val number, kb_val amount, kb_val total)
 {
     kb_ready(k);

@@ -167,6 +167,10 @@ static void host_halo_wait(kb *k, LLVMValueRef window, LLVMValueRef from, LLVMVa
 {
     runtime(k, "simt_halo_wait", 3, (LLVMValueRef[]){ window, from, e });
 }
+static LLVMValueRef host_halo_peek(kb *k, LLVMValueRef from, LLVMValueRef e)
+{
+    return kb_call(k, "simt_halo_peek", LLVMInt64TypeInContext(kb_context(k)), 2, (LLVMValueRef[]){ from, e }, true);
+}
 static LLVMValueRef host_halo_read(kb *k, LLVMValueRef from)
 {
     return kb_call(k, "simt_halo_read", type_i32(k), 1, &from, true);

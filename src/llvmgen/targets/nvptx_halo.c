@@ -31,6 +31,7 @@ static const char wait[] =
     "HALO_DONE:\n}";
 /* Never from a cache that the words do not reach. */
 static const char read[] = "ld.relaxed.sys.global.u32 $0, [$1];";
+static const char peek[] = "ld.relaxed.sys.global.u64 $0, [$1];";
 /* The last of `total` keeps the number, and tells the other ranks. */
 static const char done[] =
     "{\n  .reg .pred %p;\n  .reg .b32 %n;\n  .reg .b64 %a, %at;\n"
@@ -69,6 +70,12 @@ void nv_halo_wait(kb *k, LLVMValueRef window, LLVMValueRef from, LLVMValueRef e)
 LLVMValueRef nv_halo_read(kb *k, LLVMValueRef from)
 {
     return code(k, kb_llvm_ty(k, TY_U32), read, "=r,l,~{memory}", 1, &from);
+}
+
+LLVMValueRef nv_halo_peek(kb *k, LLVMValueRef from, LLVMValueRef e)
+{
+    (void)e;
+    return code(k, kb_llvm_ty(k, TY_U64), peek, "=l,l,~{memory}", 1, &from);
 }
 
 void nv_halo_done(kb *k, LLVMValueRef window, LLVMValueRef e, LLVMValueRef amount, LLVMValueRef total)

@@ -24,6 +24,7 @@ LLVMValueRef nv_halo_number(kb *k, LLVMValueRef window);
 void nv_halo_send(kb *k, LLVMValueRef to, LLVMValueRef word, LLVMValueRef e);
 void nv_halo_wait(kb *k, LLVMValueRef window, LLVMValueRef from, LLVMValueRef e);
 LLVMValueRef nv_halo_read(kb *k, LLVMValueRef from);
+LLVMValueRef nv_halo_peek(kb *k, LLVMValueRef from, LLVMValueRef e);
 void nv_halo_done(kb *k, LLVMValueRef window, LLVMValueRef e, LLVMValueRef amount, LLVMValueRef total);
 
 /* nvptx_async.c */
