@@ -15,24 +15,29 @@
  */
 #include "stencil_gen.h"
 
-enum { WORD = 4, SLOT = 8, AT_ONCE = 4 /* loads of a sender */ };
+enum { WORD = 4, SLOT = JOINED_SLOT, AT_ONCE = 4 /* loads of a sender */ };
 
-struct joined joined_of(struct gen *g)
+struct joined joined_of(struct gen *g, int steps)
 {
-    struct joined j = { .g = g };
+    const int many = 2 * steps < JOINED_AT_ONCE ? 2 * steps : JOINED_AT_ONCE;
+    struct joined j = { .g = g, .at_once = steps > 1 ? many : AT_ONCE };
     if (g->p->joins) {
         j.input = stencil_joined_input(g->p);
         const struct reach r = stencil_input_reach(g->p, j.input);
-        j.before = (int)-r.lo[0];
-        j.after = (int)r.hi[0];
+        j.before = (int)-r.lo[0] * steps;
+        j.after = (int)r.hi[0] * steps;
+        j.rows = (int)(r.hi[0] - r.lo[0]) * stencil_joined_steps(g->p);
     }
     return j;
 }
 
 static kb_val window_of(struct gen *g) { return gen_param(g, g->p->nparams - 3); }
 static kb_val neighbour(struct gen *g, int side) { return gen_param(g, g->p->nparams - 2 + side); }
+kb_val joined_window(struct joined *j) { return window_of(j->g); }
+kb_val joined_beside(struct joined *j, int side) { return kb_ne(j->g->k, neighbour(j->g, side), 0); }
 
-static int words(const struct joined *j) { return j->g->p->input[j->input].array.stride / WORD; }
+int joined_words(const struct joined *j) { return j->g->p->input[j->input].array.stride / WORD; }
+static int words(const struct joined *j) { return joined_words(j); }
 
 static kb_val u32(kb *k, kb_val x) { return kb_cast(k, x, TY_U32); }
 
@@ -46,11 +51,11 @@ static kb_val pitch(struct joined *j)
 }
 
 /* From the begin of a window to a word of this launch's exchange: `element` counts from the first row before the part. */
-static kb_val slot_at(struct joined *j, kb_val number, kb_val element)
+kb_val joined_slot(struct joined *j, kb_val number, kb_val element)
 {
     kb *k = j->g->k;
     const kb_val odd = kb_cast(k, kb_and(k, number, 1), TY_I64),
-                 half = kb_mul(k, pitch(j), (int64_t)(j->before + j->after) * words(j) * SLOT);
+                 half = kb_mul(k, pitch(j), (int64_t)j->rows * words(j) * SLOT);
     return kb_add(k, kb_add(k, kb_mul(k, odd, half), kb_mul(k, element, (int64_t)words(j) * SLOT)), KB_HALO_SLOTS);
 }
 
@@ -63,7 +68,7 @@ static void send_element(struct joined *j, kb_val to, kb_val x, kb_val number)
 }
 
 /* The first `after` rows to the rank before, where they come after its own; the last `before` ones to the rank after. */
-static void send(struct joined *j, int side, kb_val block, kb_val number)
+void joined_send(struct joined *j, int side, kb_val block, kb_val number)
 {
     struct gen *g = j->g;
     kb *k = g->k;
@@ -73,18 +78,18 @@ static void send(struct joined *j, int side, kb_val block, kb_val number)
     LET(from,
         side ? kb_mul(k, pitch(j), kb_sub(k, gen_extent(g, &g->p->space[0].extent), rows)) : kb_imm(k, TY_I64, 0));
     LET(to, kb_add(k, neighbour(g, side),
-                   slot_at(j, number, side ? kb_imm(k, TY_I64, 0) : kb_mul(k, pitch(j), j->before))));
+                   joined_slot(j, number, side ? kb_imm(k, TY_I64, 0) : kb_mul(k, pitch(j), j->before))));
     const kb_val first = kb_add(k, kb_mul(k, kb_cast(k, block, TY_I64), kb_threads(k)), kb_cast(k, kb_tid(k), TY_I64)),
                  step = kb_mul(k, kb_cast(k, j->senders, TY_I64), kb_threads(k));
     kb_if(k, kb_ne(k, neighbour(g, side), 0)) {
-        kb_for(k, i, first, count, kb_mul(k, step, AT_ONCE)) {
-            kb_val x[AT_ONCE], at[AT_ONCE];
-            for (int u = 0; u < AT_ONCE; u++) {
+        kb_for(k, i, first, count, kb_mul(k, step, j->at_once)) {
+            kb_val x[JOINED_AT_ONCE], at[JOINED_AT_ONCE];
+            for (int u = 0; u < j->at_once; u++) {
                 at[u] = kb_add(k, i, kb_mul(k, step, u));
                 x[u] = gen_load_field(g, a, gen_input(g, j->input),
                                       kb_add(k, from, kb_min(k, at[u], kb_sub(k, count, 1))), 0);
             }
-            for (int u = 0; u < AT_ONCE; u++)
+            for (int u = 0; u < j->at_once; u++)
                 kb_if(k, kb_lt(k, at[u], count)) {
                     send_element(j, kb_add(k, to, kb_mul(k, at[u], (int64_t)words(j) * SLOT)), x[u], number);
                 }
@@ -141,7 +146,7 @@ static kb_val slot_of(struct joined *j, int side, kb_val row, kb_val rest)
     kb *k = g->k;
     const kb_val from_first = kb_add(k, side ? kb_sub(k, row, gen_extent(g, &g->p->space[0].extent)) : row, j->before);
     const kb_val element = kb_add(k, kb_mul(k, from_first, pitch(j)), rest);
-    return kb_add(k, window_of(g), slot_at(j, kb_get(k, j->number), element));
+    return kb_add(k, window_of(g), joined_slot(j, kb_get(k, j->number), element));
 }
 
 /* Columns before and after those of a box that its points read along an axis.  Where rows skew, the first one begins earlier,
@@ -203,7 +208,7 @@ void joined_begin(struct joined *j, const kb_val *box)
     kb_if(k, sends) {
         kb_if(k, kb_ne(k, kb_get(k, j->number), 0)) {
             for (int side = 0; side < 2; side++)
-                send(j, side, block, kb_get(k, j->number));
+                joined_send(j, side, block, kb_get(k, j->number));
         }
     }
     kb_section(k, "waits");

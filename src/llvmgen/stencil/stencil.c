@@ -452,7 +452,7 @@ void emit_windows(struct gen *g, enum stencil_role role, bool staged)
     struct sweep s = { .g = g, .role = role };
     struct tile tile[PROBLEM_ARGS_MAX];
     struct turned turned[PROBLEM_ARGS_MAX];
-    struct joined joined = joined_of(g);
+    struct joined joined = joined_of(g, 1);
     gen_wait_for_predecessor(g);
     if (s.role == STENCIL_COPY) {
         copy(g);

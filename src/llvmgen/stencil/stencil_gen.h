@@ -54,6 +54,8 @@ struct ring {
 struct joined {
     struct gen *g;
     int input, before, after; /* of which; how many rows */
+    int rows;                 /* of both sides that the window has room for in one exchange */
+    int at_once;              /* loads of a sender */
     kb_val senders;           /* u32: blocks that send */
     kb_val low, high;         /* u32: rows of boxes at the ends */
     kb_val box[SPACE_MAX];    /* i64: points of a box */
@@ -182,7 +184,18 @@ bool turned_keep(struct point *pt, int output, const kb_val *x);
 void turned_leave(struct sweep *s);
 
 /* ---- other ranks (joined.c) --------------------------------------------------------------------------------------- */
-struct joined joined_of(struct gen *g);
+enum { JOINED_SLOT = 8 }; /* bytes of a word with its number */
+/* Of a kernel of so many time steps. */
+struct joined joined_of(struct gen *g, int steps);
+/* Its params: the address of this rank's window, i64; is there a rank before (side 0) or after (1) this one?  bool. */
+kb_val joined_window(struct joined *j);
+kb_val joined_beside(struct joined *j, int side);
+/* Words of an element; from the begin of a window to a word of this exchange: `element` (i64) counts from the first row before
+ * the part, and after the last of these, from the first row after the part. */
+int joined_words(const struct joined *j);
+kb_val joined_slot(struct joined *j, kb_val number, kb_val element);
+/* What block number `block` (u32) of j->senders sends to a side. */
+void joined_send(struct joined *j, int side, kb_val block, kb_val number);
 /* The row of boxes of a block, whose place in the grid is in row `box` (u32); j->box is known. */
 kb_val joined_turn(struct joined *j, kb_val box);
 /* Afterwards: sends, where the block does, and waits for what it reads around the box that begins at `box`; and when all that it takes has been taken.  The whole block arrives. */

@@ -97,14 +97,17 @@ void strip_planes_beyond(const struct strip *s, const struct queue *q, int step,
     if (!s->ends || mode == BOUND_WRAP || mode == BOUND_INTERIOR)
         return;
     /* plane `reach` is the farthest that one before the first stands for */
-    kb_if(k, kb_eq(k, z, reach)) {
+    const kb_val first = kb_eq(k, z, reach);
+    kb_if(k, s->joined ? kb_and(k, first, kb_not(k, s->beside[0])) : first) {
         for (int d = 1; d <= reach; d++)
             set_plane(s, q, step, strip_place(s, place, reach + d), strip_place(s, place, reach - inside(mode, d)));
     }
-    for (int d = 1; d <= reach; d++)
-        kb_if(k, kb_eq(k, z, kb_add(k, s->planes, d - 1))) {
+    for (int d = 1; d <= reach; d++) {
+        const kb_val last = kb_eq(k, z, kb_add(k, s->planes, d - 1));
+        kb_if(k, s->joined ? kb_and(k, last, kb_not(k, s->beside[1])) : last) {
             set_plane(s, q, step, place, strip_place(s, place, d + inside(mode, d)));
         }
+    }
 }
 
 /* ---- interior ---------------------------------------------------------------------------------------------------- */

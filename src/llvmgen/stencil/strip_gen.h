@@ -15,6 +15,7 @@ struct queue {
     bool lines;                                                 /* its lines see those of other warps */
     kb_var at[STRIP_STEPS_MAX][PLACES_MAX][STRIP_LINES_MAX][V]; /* [step][place][line][column] */
     kb_var ahead[AHEAD_MAX][STRIP_LINES_MAX][V];                /* planes of step 0 as they were read */
+    kb_var came[AHEAD_MAX][STRIP_LINES_MAX];                    /* with other ranks: they have all been read; bool */
     kb_ptr border; /* lines for other warps: [parity][step][side][distance][warp][column] */
 };
 
@@ -36,6 +37,9 @@ struct strip {
     kb_val first, last, top, bottom;    /* i32: columns and lines that are written: [first, last), [top, bottom) */
     kb_val from, to;                    /* i32: planes that are written */
     kb_var half;                        /* i32: where in the borders this round reads */
+    struct joined *joined;              /* other ranks have planes beyond: strip_joined.c; or NULL */
+    kb_val beside[2];                   /* then: they have, before and after this one's; bool */
+    kb_val block;                       /* i32: number of the block among those that compute */
     kb_var moving[PROBLEM_ARGS_MAX][V]; /* per input, where rows are moved in more than one way */
     int half_size;
 };
@@ -66,9 +70,13 @@ static inline int strip_place(const struct strip *s, int newest, int back)
  * puts them right. */
 void strip_load(const struct strip *s, int input, kb_val row, kb_val v[V]);
 void strip_shift(const struct strip *s, int input, kb_val row, kb_val v[V]);
+/* The elements that strip_load() reads, i64. */
+void strip_elements(const struct strip *s, int input, kb_val row, kb_val e[V]);
 /* Write the columns in [first, last); rows that are not aligned move both bounds to the vector boundary before, so that
  * strips meet. */
 void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a, kb_val row, const kb_val v[V]);
+/* What is written of plane z, if it is one of [s->from, s->to). */
+void strip_store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V]);
 /* The element that plane z begins at, inside the array; *outside where a constant stands for it (ir NULL: nowhere). */
 kb_val strip_plane(const struct strip *s, int input, kb_val z, kb_val *outside);
 
@@ -88,5 +96,22 @@ void strip_line_beside(const struct strip *s, const struct queue *q, int step, i
 void strip_planes_beyond(const struct strip *s, const struct queue *q, int step, int place, kb_val z);
 /* v, or what the point had where its surroundings leave an array whose boundary is `interior`. */
 kb_val strip_keep(const struct strip *s, const struct strip_point *sp, const struct queue *q, kb_val v);
+
+/* ---- temporal.c: kernels ---- */
+/* Write rows [s->from, s->to) of a strip, in two dimensions; in three, the share of block s->block. */
+void strip_stream_rows(struct strip *s, kb_val strip);
+void strip_planes_of_block(struct strip *s);
+
+/* ---- strip_joined.c: planes of other ranks ---- */
+/* All of a kernel but what begins it. */
+void strip_joined(struct strip *s, struct joined *j);
+/* Before the first plane is read, which is plane `begin`. */
+void strip_joined_await(const struct strip *s, kb_val begin);
+/* A line of a plane, whose element `row` it begins at, into q->ahead; and before it is used. */
+void strip_joined_fetch(const struct strip *s, const struct queue *q, int place, int line, kb_val row);
+void strip_joined_take(const struct strip *s, const struct queue *q, int place, int line, kb_val row);
+/* Plane z where it lies in the array; others as far as the ranks beside have them: these are the rows before the first and
+ * after the last one. */
+kb_val strip_joined_plane(const struct strip *s, kb_val z, kb_val in_array, kb_val *other);
 
 #endif

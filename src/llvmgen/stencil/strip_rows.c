@@ -58,25 +58,42 @@ static void load_to_the_end(const struct strip *s, int input, kb_ptr p, kb_val r
         v[i] = kb_get(k, column[i]);
 }
 
+/* The column that the lane's vector begins at, counted from element *row; from the vector boundary before on, where rows move. */
+static kb_val first_column(const struct strip *s, const struct prog_array *a, kb_val *row)
+{
+    kb *k = s->g->k;
+    const kb_val x = s->sides && s->aligned ? s->column[0] : s->x;
+    if (!moves(s, a))
+        return x;
+    const kb_val m = misplaced(s, a, *row);
+    *row = kb_sub(k, *row, kb_cast(k, m, TY_I64));
+    if (!s->sides)
+        return x;
+    return kb_select(k, kb_and(k, kb_and(k, s->right, kb_ne(k, m, 0)), kb_eq(k, s->lane, 0)),
+                     kb_add(k, s->begin, STRIP_WIDTH), x);
+}
+
+void strip_elements(const struct strip *s, int input, kb_val row, kb_val e[V])
+{
+    kb *k = s->g->k;
+    const bool each = by_element(s);
+    const kb_val x = each ? s->x : first_column(s, &s->g->p->input[input].array, &row);
+    for (int i = 0; i < V; i++)
+        e[i] = kb_add(k, row, kb_cast(k, each ? s->column[i] : kb_add(k, x, i), TY_I64));
+}
+
 void strip_load(const struct strip *s, int input, kb_val row, kb_val v[V])
 {
     kb *k = s->g->k;
     const struct prog_array *a = &s->g->p->input[input].array;
     const kb_ptr array = gen_input(s->g, input);
-    kb_val x = s->sides && s->aligned ? s->column[0] : s->x;
     if (by_element(s)) {
         const kb_ptr p = kb_advance(k, array, row);
         for (int i = 0; i < V; i++)
             v[i] = kb_load(k, p, s->column[i]);
         return;
     }
-    if (moves(s, a)) {
-        const kb_val m = misplaced(s, a, row);
-        row = kb_sub(k, row, kb_cast(k, m, TY_I64));
-        if (s->sides)
-            x = kb_select(k, kb_and(k, kb_and(k, s->right, kb_ne(k, m, 0)), kb_eq(k, s->lane, 0)),
-                          kb_add(k, s->begin, STRIP_WIDTH), x);
-    }
+    const kb_val x = first_column(s, a, &row);
     const kb_ptr p = kb_advance(k, array, row);
     if (moves(s, a) && s->sides && s->ends)
         load_to_the_end(s, input, p, row, x, v);
@@ -209,16 +226,39 @@ void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a
     }
 }
 
+void strip_store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V])
+{
+    struct gen *g = s->g;
+    kb *k = g->k;
+    kb_if(k, kb_and(k, kb_ge(k, z, s->from), kb_lt(k, z, s->to))) {
+        for (int j = 0; j < s->is.lines; j++) {
+            const kb_val row = kb_add(k, kb_mul(k, kb_cast(k, z, TY_I64), s->pitch), s->line[j]);
+            kb_val written = kb_true(k);
+            if (s->is.height) {
+                const kb_val y = kb_add(k, s->y, j);
+                written = kb_and(k, kb_ge(k, y, s->top), kb_lt(k, y, s->bottom));
+            }
+            kb_if(k, written) {
+                for (int n = 0; n < s->nqueues; n++)
+                    strip_store(s, gen_output(g, s->queue[n].output), &g->p->output[s->queue[n].output].array, row,
+                                v[n][j]);
+            }
+        }
+    }
+}
+
 kb_val strip_plane(const struct strip *s, int input, kb_val z, kb_val *outside)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const enum boundary_mode mode = g->p->input[input].boundary[0].mode;
-    kb_val inside = kb_true(k);
+    kb_val inside = kb_true(k), at = z, other = kb_false(k);
     outside->ir = NULL;
     if (s->ends)
         z = boundary_index(k, mode, z, s->planes, &inside);
+    if (s->ends && s->joined)
+        z = strip_joined_plane(s, at, z, &other);
     if (s->ends && mode == BOUND_CONSTANT)
-        *outside = kb_not(k, inside);
+        *outside = kb_not(k, s->joined ? kb_or(k, inside, other) : inside);
     return kb_mul(k, kb_cast(k, z, TY_I64), s->pitch);
 }

@@ -99,6 +99,8 @@ static void place_point(const struct strip *s, struct strip_point *sp, kb_val z)
     at[0] = wrapped(s, s->ends, 0, z, s->planes);
     if (s->ends && !strip_wraps(s->g->p, 0))
         at[0] = kb_max(k, kb_min(k, z, kb_sub(k, s->planes, 1)), 0);
+    if (s->ends && s->joined)
+        at[0] = strip_joined_plane(s, z, at[0], &(kb_val){ 0 });
     if (rank == 3)
         at[1] = wrapped(s, s->sides, 1, kb_add(k, s->y, sp->line), s->lines);
     at[rank - 1] = wrapped(s, s->sides, rank - 1, kb_add(k, s->x, sp->column), s->columns);
@@ -137,27 +139,6 @@ static void compute(const struct strip *s, int step, int place, kb_val z, kb_val
         }
 }
 
-static void store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V])
-{
-    struct gen *g = s->g;
-    kb *k = g->k;
-    kb_if(k, kb_and(k, kb_ge(k, z, s->from), kb_lt(k, z, s->to))) {
-        for (int j = 0; j < s->is.lines; j++) {
-            const kb_val row = kb_add(k, kb_mul(k, kb_cast(k, z, TY_I64), s->pitch), s->line[j]);
-            kb_val written = kb_true(k);
-            if (s->is.height) {
-                const kb_val y = kb_add(k, s->y, j);
-                written = kb_and(k, kb_ge(k, y, s->top), kb_lt(k, y, s->bottom));
-            }
-            kb_if(k, written) {
-                for (int n = 0; n < s->nqueues; n++)
-                    strip_store(s, gen_output(g, s->queue[n].output), &g->p->output[s->queue[n].output].array, row,
-                                v[n][j]);
-            }
-        }
-    }
-}
-
 /* ---- the stream -------------------------------------------------------------------------------------------------- */
 
 static kb_val row_of(const struct strip *s, const struct queue *q, kb_val z, int line, kb_val *outside)
@@ -174,6 +155,10 @@ static void fetch(const struct strip *s, int place, kb_val z)
         for (int j = 0; j < s->is.lines; j++) {
             kb_val v[V], outside;
             const kb_val row = row_of(s, q, z, j, &outside);
+            if (s->joined && s->ends) {
+                strip_joined_fetch(s, q, place, j, row);
+                continue;
+            }
             strip_load(s, q->input, row, v);
             for (int i = 0; i < V; i++)
                 kb_set(k, q->ahead[place][j][i], v[i]);
@@ -191,6 +176,8 @@ static void take(const struct strip *s, int from, int place, kb_val z)
         for (int j = 0; j < s->is.lines; j++) {
             kb_val v[V], outside;
             const kb_val row = row_of(s, q, z, j, &outside);
+            if (s->joined && s->ends)
+                strip_joined_take(s, q, from, j, row);
             for (int i = 0; i < V; i++)
                 v[i] = kb_get(k, q->ahead[from][j][i]);
             strip_shift(s, q->input, row, v);
@@ -237,7 +224,7 @@ static void round_of(const struct strip *s, int place, kb_val r)
         const kb_val z = kb_sub(k, r, (l + 1) * reach);
         compute(s, l, place, z, v);
         if (l == last) {
-            store_plane(s, z, v);
+            strip_store_plane(s, z, v);
             continue;
         }
         for (int n = 0; n < s->nqueues; n++) {
@@ -284,6 +271,8 @@ static void stream(struct strip *s)
         whole_turns(s, kb_sub(k, kb_sub(k, s->planes, s->ahead + 1), away), 0); /* until the last plane is read */
     LET(near_last, kb_add(k, away, kb_min(k, whole_turns(s, kb_sub(k, end, away), 1), room)));
     s->ends = true;
+    if (s->joined)
+        strip_joined_await(s, begin);
     for (int u = 0; u < s->ahead; u++)
         fetch(s, u, kb_add(k, begin, u));
     kb_for(k, stretch, kb_imm(k, TY_I32, 0), 2, 1) {
@@ -381,18 +370,21 @@ static void make_queue(struct strip *s, int n)
             q->ahead[u][j][i] = kb_var_new(k, zero, "ahead");
         for (int l = 0; l < s->is.steps; l++)
             q->at[l][u][j][i] = kb_var_new(k, zero, "queue");
+        if (s->joined && u < s->ahead && i == 0)
+            q->came[u][j] = kb_var_new(k, kb_true(k), "came");
     }
     if (q->lines)
         q->border = kb_shared_v(k, type, 2 * s->half_size, "border");
 }
 
-static void begin_strip(struct strip *s, struct gen *g, int steps)
+static void begin_strip(struct strip *s, struct gen *g, int steps, struct joined *j)
 {
     kb *k = g->k;
     *s = (struct strip){ .g = g,
                          .is = strip_shape(g->c, g->p, steps),
                          .aligned = g->c->aligned,
                          .nqueues = g->p->nfeedback,
+                         .joined = g->p->joins ? j : NULL,
                          .lane = kb_lane(k),
                          .warp = kb_warp(k) };
     s->ahead = s->is.height ? 1 : s->is.places;
@@ -427,16 +419,25 @@ static void rows_of_warp(struct strip *s)
     }
 }
 
+void strip_stream_rows(struct strip *s, kb_val strip)
+{
+    kb *k = s->g->k;
+    const kb_val away = place_columns(s, strip);
+    kb_if(k, kb_lt(k, s->from, s->planes)) {
+        stream_somewhere(s, away);
+    }
+}
+
 /* Three dimensions: the planes of all tiles one after another are dealt out evenly; a block goes through its share tile
  * by tile. */
-static void planes_of_block(struct strip *s)
+void strip_planes_of_block(struct strip *s)
 {
     struct gen *g = s->g;
     kb *k = g->k;
     const kb_val strips = gen_value(g, VAL_STRIPS), rows = gen_value(g, VAL_ROWS),
                  planes = kb_cast(k, s->planes, TY_I64);
     LET(all, kb_mul(k, gen_value(g, VAL_TILES), planes));
-    LET(begin, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), rows));
+    LET(begin, kb_mul(k, kb_cast(k, s->block, TY_I64), rows));
     LET(end, kb_min(k, kb_add(k, begin, rows), all));
     LET(tiles, kb_cast(k, kb_div(k, kb_add(k, end, kb_sub(k, planes, 1)), planes), TY_I32));
     kb_for(k, tile, kb_cast(k, kb_div(k, begin, planes), TY_I32), tiles, 1) {
@@ -477,6 +478,11 @@ void emit_stencil_temporal(struct gen *g)
         emit_line(g);
         return;
     }
-    begin_strip(&s, g, strip_steps(g->c, kernel));
-    (s.is.height ? planes_of_block : rows_of_warp)(&s);
+    struct joined j = joined_of(g, strip_steps(g->c, kernel));
+    begin_strip(&s, g, strip_steps(g->c, kernel), &j);
+    s.block = kb_block(g->k);
+    if (g->p->joins)
+        strip_joined(&s, &j);
+    else
+        (s.is.height ? strip_planes_of_block : rows_of_warp)(&s);
 }

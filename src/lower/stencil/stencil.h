@@ -19,6 +19,11 @@ struct reach stencil_input_reach(const struct problem *p, int input);
 struct reach stencil_space_reach(const struct problem *p);
 /* The input that is read before a point along the first axis of the space; -1: none is. */
 int stencil_joined_input(const struct problem *p);
+/* How many time steps one of its kernels computes at most: between two exchanges. */
+int stencil_joined_steps(const struct problem *p);
+/* Blocks that send to other ranks, at most, so that others have room; and values that a thread of them loads at once, at most,
+ * where a kernel computes several steps: two for each, as its registers are more with them. */
+enum { JOINED_SENDERS_MOST = 128, JOINED_AT_ONCE = 16 };
 /* A dimension of an input leaves out points whose surroundings it does not hold. */
 bool stencil_skips(const struct problem *p);
 

@@ -204,7 +204,6 @@ static struct formula grid(const struct planner *pl, const struct plan_case *c, 
  * those of them at either end that read such rows, and the blocks that should send. */
 static void joined_args(const struct planner *pl, const struct plan_case *c, struct prog_kernel *k)
 {
-    enum { SENDERS_MOST = 128 }; /* the others have room for blocks that compute */
     const struct problem *p = pl->plan->problem;
     const int points = stencil_points(c, p->rank, 0);
     const struct reach reach = stencil_input_reach(p, stencil_joined_input(p));
@@ -217,7 +216,7 @@ static void joined_args(const struct planner *pl, const struct plan_case *c, str
     plan_value_arg(k, VAL_ENDS_BEFORE, TY_I32, f_min(f_cdiv(-reach.lo[0], height), rows));
     plan_value_arg(k, VAL_ENDS_AFTER, TY_I32, f_sub(rows, f_div(f_max(f_sub(extent, reach.hi[0]), 0), height)));
     plan_value_arg(k, VAL_SENDERS, TY_I32,
-                   f_min(f_cdiv(f_mul(row, reach.hi[0] - reach.lo[0]), c->tunable[TN_THREADS]), SENDERS_MOST));
+                   f_min(f_cdiv(f_mul(row, reach.hi[0] - reach.lo[0]), c->tunable[TN_THREADS]), JOINED_SENDERS_MOST));
 }
 
 /* Places that a block streams over, as argument `places`; the number of chunks.  As many blocks as the device holds,

@@ -19,6 +19,7 @@ enum {
     STRIP_FED_MAX = 3,
     STRIP_ARRAYS_MAX = 6, /* read and written; the guard asks for the place of each */
     LINE_REACH_MAX = 4,   /* in one dimension (line.h) */
+    STRIP_GIVES = 12,     /* rows that a part gives to others which has rows of other ranks to send or to wait for */
 };
 
 struct strip_shape {

@@ -62,6 +62,8 @@ static int default_steps(const struct problem *p)
     return reads > 16 && steps > 2 ? 2 : steps < 2 ? 2 : steps;
 }
 
+int stencil_joined_steps(const struct problem *p) { return p->iterated ? default_steps(p) : 1; }
+
 /* Are all arrays known to have too few points for the most steps, and the kernel of half as many to do without? */
 static bool shallow(const struct planner *pl)
 {
@@ -106,7 +108,8 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     plan_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
     /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps (ptxas spills for
      * older architectures where it does not for sm_90); so does little shared memory */
-    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned || (lean(p) && hopper) ? 512 : 384;
+    const bool roomy = aligned ? hopper || !p->joins : lean(p) && hopper;
+    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : roomy ? 512 : 384;
     for (bool room = false; !room; threads /= 2) {
         stencil_set_shape(c, (struct shape){ .threads = threads,
                                              .block_x = 32,
@@ -227,6 +230,22 @@ static struct formula strip_grid(struct prog_kernel *k, const struct problem *p,
     return f_cdiv(f_mul(strips, f_cdiv(lines, rows)), s->warps);
 }
 
+/* The same with rows of other ranks (src/llvmgen/stencil/strip_joined.c): some parts are shorter, and there are two at least,
+ * but three where that takes no more than full waves. */
+static struct formula joined_strip_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s,
+                                        int kernel)
+{
+    enum { LEAST = 3, WAVES = 4, SHORTER = 2 * STRIP_GIVES + STRIP_GIVES / 3 };
+    const struct formula strips = f_cdiv(extent(p, 1), s->useful), lines = extent(p, 0);
+    const struct formula resident = f_mul(f_sms(), f_mul(f_resident(kernel), s->warps));
+    const struct formula once = f_div(resident, strips), more = f_max(f_div(f_mul(WAVES, resident), strips), LEAST);
+    const struct formula parts = f_max(once, f_mul(f_lt(once, LEAST), more));
+    const struct formula rows = f_max(f_cdiv(f_add(lines, SHORTER), parts), 2 * s->steps * s->reach);
+    plan_value_arg(k, VAL_STRIPS, TY_I32, strips);
+    plan_value_arg(k, VAL_ROWS, TY_I32, rows);
+    return f_cdiv(f_mul(strips, f_max(2, f_cdiv(f_add(lines, 2 * STRIP_GIVES), rows))), s->warps);
+}
+
 /* Three dimensions: the planes of all tiles are dealt out evenly to the blocks that the device holds. */
 static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s, int kernel)
 {
@@ -238,6 +257,18 @@ static struct formula tile_grid(struct prog_kernel *k, const struct problem *p, 
     plan_value_arg(k, VAL_TILES, TY_I64, tiles);
     plan_value_arg(k, VAL_ROWS, TY_I64, rows);
     return f_cdiv(planes, rows);
+}
+
+/* And blocks that send to other ranks, before those that compute. */
+static struct formula joined_tile_grid(struct prog_kernel *k, const struct problem *p, const struct strip_shape *s,
+                                       int kernel)
+{
+    const struct formula plane = f_mul(extent(p, 1), extent(p, 2));
+    const int64_t each = (int64_t)s->warps * 32 * 2 * s->steps;
+    const struct formula senders =
+        f_min(f_cdiv(f_mul(plane, (int64_t)2 * s->steps * s->reach), each), JOINED_SENDERS_MOST);
+    plan_value_arg(k, VAL_SENDERS, TY_I32, senders);
+    return f_add(tile_grid(k, p, s, kernel), senders);
 }
 
 static bool check_strip(struct planner *pl, const struct plan_case *c, const struct strip_shape *s)
@@ -260,7 +291,9 @@ static bool strip_kernel(struct planner *pl, struct plan_case *c, const int *buf
         return false;
     struct prog_kernel *k = plan_kernel(pl, c, arena_printf(&pl->s->arena, "steps%d", s.steps));
     stencil_step_args(p, k, buffer);
-    const struct formula grid = (s.height ? tile_grid : strip_grid)(k, p, &s, kernel);
+    const struct formula grid = p->joins   ? (s.height ? joined_tile_grid : joined_strip_grid)(k, p, &s, kernel)
+                                : s.height ? tile_grid(k, p, &s, kernel)
+                                           : strip_grid(k, p, &s, kernel);
     plan_launch(pl, c, kernel, grid)->repeat = times;
     return true;
 }
@@ -279,7 +312,8 @@ bool stencil_temporal_build(struct planner *pl, struct plan_case *c)
     for (int i = 0; strip_steps(c, i); i++) {
         const int steps = strip_steps(c, i);
         struct formula times = f_div(left, steps);
-        if (i == 0 && strip_steps(c, 1) && !c->overridden[TN_STEPS] && !shallow(pl))
+        /* ranks that join take the same kernels, however many points each has */
+        if (i == 0 && strip_steps(c, 1) && !c->overridden[TN_STEPS] && !shallow(pl) && !p->joins)
             times = f_mul(f_le(DEEP, access_count(p)), times);
         if (!strip_kernel(pl, c, buffer, i, times))
             return false;
