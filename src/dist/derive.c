@@ -5,7 +5,6 @@
 #include <string.h>
 
 bool dist_reduced(const struct problem *p, int axis) { return p->kind == KIND_STENCIL || p->space[axis].reduced; }
-
 enum { PARAMS_MORE = 6, PARAM_STEPS = 4 };
 
 /* ---- states in memory -------------------------------------------------------------------------------------------- */
@@ -233,11 +232,13 @@ static void make_inner(struct derive *d, struct dist_derived *to, bool joined)
 
 /* Several steps need ghosts for all of them.  Beyond the ends of the whole there are none: what is there follows from the
  * boundary in each step.  Where that is the other end, it has ghosts, whose positions are not those of the whole. */
-static void make_steps(struct derive *d, struct dist_derived *to)
+static void make_steps(struct derive *d, struct dist_derived *to, bool joined)
 {
     struct problem *p = on_part(d, to, true, true);
     p->input = d->from->input;
     p->steps_param = d->from->nparams + PARAM_STEPS;
+    if (joined)
+        derive_joined(d, p);
 }
 
 static void make_partial(struct derive *d, struct dist_derived *to)
@@ -407,7 +408,9 @@ static void make_local(struct derive *d, bool scan)
         make_inner(d, &sp->stage[STAGE_JOINED], true);
     if (!sp->combined && d->from->iterated && sp->before + sp->after > 0 && sp->wraps == sp->only_wraps &&
         !(sp->wraps && sp->indexed))
-        make_steps(d, &sp->stage[STAGE_STEPS]);
+        make_steps(d, &sp->stage[STAGE_STEPS], false);
+    if (dist_joins_steps(sp, d->a))
+        make_steps(d, &sp->stage[STAGE_JOINED_STEPS], true);
 }
 
 /* The stages of all whole blocks of a rank, and for scans what makes their carries. */

@@ -9,6 +9,8 @@
  *     INNER    a stencil's LOCAL without the elements whose neighbours along the dimension are on other ranks
  *     JOINED   the same with these elements, whose neighbours its kernel gets from the ranks beside it: derive_joined.c
  *     STEPS    a stencil's time steps one after the other, as many as one more param says, with the user's boundaries
+ *     JOINED_STEPS
+ *              the same on the whole part, as JOINED: each kernel of several steps exchanges rows for all of them
  *     PARTIAL  a reduction's or scan's states of the rank's part, without `init`, with `by` one for each bin; a
  *              reduction's outputs per element
  *     TOTAL    folds the states of all ranks in their order, begins with `init`, and writes the results
@@ -31,6 +33,7 @@ enum dist_stage {
     STAGE_INNER,
     STAGE_JOINED,
     STAGE_STEPS,
+    STAGE_JOINED_STEPS,
     STAGE_PARTIAL,
     STAGE_TOTAL,
     STAGE_CARRY,
@@ -41,6 +44,12 @@ enum dist_stage {
     STAGE_CARRIES,
     DIST_STAGES
 };
+
+/* Do its kernels take rows of other ranks themselves? */
+static inline bool dist_stage_joins(enum dist_stage stage)
+{
+    return stage == STAGE_JOINED || stage == STAGE_JOINED_STEPS;
+}
 
 /* A stage and where its arguments come from. */
 struct dist_derived {
@@ -76,6 +85,10 @@ bool dist_supported(struct ptxgen_session *s, struct dist_split *sp);
 
 /* Can a kernel on the part take neighbours from other ranks itself? */
 bool dist_joins(const struct dist_split *sp);
+/* And one of several time steps?  a: for a reason that is not read. */
+bool dist_joins_steps(const struct dist_split *sp, struct arena *a);
+/* How many steps such a kernel computes at most; 0: there is none. */
+int dist_joined_steps(const struct dist_split *sp);
 
 /* at(): is its place along dimension k of the array that of the element, along the split dimension? */
 bool dist_own_place(const struct dist_split *sp, const struct expr *at, int k);

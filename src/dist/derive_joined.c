@@ -8,6 +8,7 @@
 #include "derive_impl.h"
 #include "lower/access.h"
 #include "lower/stencil/stencil.h"
+#include "lower/stencil/strip.h"
 
 enum { ADDRESSES = 3 };
 
@@ -52,6 +53,23 @@ bool dist_joins(const struct dist_split *sp)
     return good && fits_inputs(sp);
 }
 
+/* Only the input that is fed back has rows on other ranks: ghosts of several steps need all that their points read. */
+bool dist_joins_steps(const struct dist_split *sp, struct arena *a)
+{
+    const struct problem *p = sp->problem;
+    bool good = sp->stage[STAGE_STEPS].problem && sp->stage[STAGE_JOINED].problem && p->nfeedback == 1 &&
+                p->feedback[0].input == stencil_joined_input(p) && !strip_misfit(p, a);
+    for (int i = 0; i < p->ninputs && good; i++)
+        for (int k = 0; k < p->input[i].array.rank; k++)
+            good &= p->input[i].array.dim[k].size != sp->size || i == p->feedback[0].input;
+    return good;
+}
+
+int dist_joined_steps(const struct dist_split *sp)
+{
+    return sp->stage[STAGE_JOINED_STEPS].problem ? stencil_joined_steps(sp->problem) : 0;
+}
+
 void derive_joined(struct derive *d, struct problem *p)
 {
     static const char *const names[ADDRESSES] = { "dist_window", "dist_before", "dist_after" };
@@ -61,5 +79,5 @@ void derive_joined(struct derive *d, struct problem *p)
         param[p->nparams++] = (struct prog_param){ names[i], TY_I64, false, { 0 } };
     p->param = param;
     p->joins = true;
-    p->strategy = "stencil.multi_write";
+    p->strategy = p->iterated ? "stencil.temporal" : "stencil.multi_write";
 }

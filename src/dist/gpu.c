@@ -25,8 +25,8 @@ static ptxgen_status run(struct launch *l, enum dist_stage stage, const struct r
     struct ptxgen_loaded *loaded = l->d->loaded[stage];
     if (!l->prepares)
         return ptxgen_launch(l->s, loaded, &with, stream_of(l), NULL);
-    if (stage == STAGE_INNER || stage == STAGE_JOINED)
-        l->room->taken[stage == STAGE_JOINED] = ptxgen_launch_case(l->s, loaded, &with);
+    if (stage == STAGE_INNER || stage == STAGE_STEPS || dist_stage_joins(stage))
+        l->room->taken[dist_stage_joins(stage)] = ptxgen_launch_case(l->s, loaded, &with);
     return ptxgen_prepare(l->s, loaded, &with, stream_of(l));
 }
 

@@ -10,7 +10,8 @@
  * its outermost rows.  These are computed in a little memory with ghosts on each side: straight into the caller's arrays, or
  * copied from there.  On a GPU, all this and the exchange go on while the part is computed.  Where only all rows of the part
  * can be computed, as if it were the whole, the outermost ones are wrong, and replaced afterwards.  So it is with several
- * steps after one exchange, whose ghosts are as many times as deep; that exchange comes first.
+ * steps after one exchange, whose ghosts are as many times as deep; that exchange comes first.  Where kernels take rows of
+ * other ranks themselves, they compute all of the part, and nothing is computed again.
  */
 #include "launch.h"
 #include "lower/stencil/stencil.h"
@@ -348,19 +349,32 @@ int64_t halo_bytes(const struct dist_room *m)
 {
     const struct problem *p = m->d->split->problem;
     const int input = stencil_joined_input(p);
-    return input < 0 ? 0 : 2 * (m->d->split->before + m->d->split->after) * rows_of(m, array_of(p, input)).inner;
+    const int64_t steps = m->depth > 1 ? dist_joined_steps(m->d->split) : 1;
+    return input < 0 ? 0
+                     : 2 * steps * (m->d->split->before + m->d->split->after) * rows_of(m, array_of(p, input)).inner;
 }
 
-/* All in one kernel; a rank that has failed launches it as well, as the others wait for its rows.  Where that is refused,
+/* Could kernels of this room take rows of other ranks?  Those of several steps take rows of the ranks beside alone. */
+static bool halo_joins(const struct dist_room *m)
+{
+    const struct dist_split *sp = m->d->split;
+    const bool deep = m->depth > 1;
+    bool good = sp->stage[deep ? STAGE_JOINED_STEPS : STAGE_JOINED].problem && m->all_direct;
+    for (int r = 0; r < m->d->comm->size && deep && good; r++)
+        good = part_of(m, r) >= (sp->before + sp->after) * dist_joined_steps(sp);
+    return good;
+}
+
+/* All in one kernel, or one for several steps; a rank that has failed launches it as well, as the others wait for its rows.  Where that is refused,
  * they are told. */
-static void run_joined(struct launch *l, const struct dist_run *part)
+static void run_joined(struct launch *l, enum dist_stage stage, const struct dist_run *part)
 {
     struct dist_room *m = l->room;
     struct dist_run run = *part;
     memcpy(run.halo, m->halo, sizeof run.halo);
     if (!l->prepares && machine_of(l->d)->take_turn)
         did(l, machine_of(l->d)->take_turn(l, false));
-    const ptxgen_status status = dist_run_stage(l, STAGE_JOINED, &run);
+    const ptxgen_status status = dist_run_stage(l, stage, &run);
     did(l, status);
     if (l->prepares) {
         m->joined = true;
@@ -386,11 +400,11 @@ ptxgen_status halo_direct(struct launch *l, int64_t steps)
         .args = l->args, .first = first, .count = count, .own_first = first, .own_count = count, .steps = steps
     };
     /* Not inside of a loop that is a graph: there a wait that was too long has to end the loop, and exchanges tell so. */
-    const bool may_join = steps == 1 && !l->inside;
-    if (may_join && l->prepares && l->d->split->stage[STAGE_JOINED].problem && m->all_direct)
-        run_joined(l, &part);
-    if (may_join && !l->prepares && m->joined) {
-        run_joined(l, &part);
+    const enum dist_stage joined = steps > 1 ? STAGE_JOINED_STEPS : STAGE_JOINED;
+    if (!l->inside && l->prepares && halo_joins(m))
+        run_joined(l, joined, &part);
+    if (!l->inside && !l->prepares && m->joined) {
+        run_joined(l, joined, &part);
         return PTXGEN_OK;
     }
     ptxgen_status status = steps > 1 ? fill_sides(l, count) : PTXGEN_OK;

@@ -22,12 +22,18 @@ struct needs {
 
 enum { ROOMS_MOST = 63, HALO_MOST = 64 << 20, HALO_SHORT = 64 << 10, THICK = 16 };
 
-/* The rooms of a launch: of the stages of a program, or the problem's own. */
+/* The rooms of a launch: of the stages of a program, or the problem's own; each is followed by that for several steps. */
 static struct dist_room *room_at(struct dist_room *m, int i)
 {
-    if (!m->program)
-        return i == 0 ? m : NULL;
-    return i < m->d->program->nstages && i < ROOMS_MOST ? m->program->of[i] : NULL;
+    const int n = i >= ROOMS_MOST ? 0 : m->program ? m->d->program->nstages : 1;
+    for (int k = 0; k < n; k++) {
+        struct dist_room *const of = m->program ? m->program->of[k] : m;
+        if (!of || i-- == 0)
+            return of;
+        if (of->deep && i-- == 0)
+            return of->deep;
+    }
+    return NULL;
 }
 
 /* One block sends the rows of a part that is a few rows of boxes: then they are short. */
@@ -37,16 +43,17 @@ static bool sends_soon(const struct dist_room *m)
     bool thick = true;
     for (int r = 0; r < m->d->comm->size; r++)
         thick &= part_of(m, r) >= THICK * reach;
-    return thick || halo_bytes(m) <= HALO_SHORT;
+    return thick || halo_bytes(m) <= HALO_SHORT || m->depth > 1;
 }
 
-/* A kernel for the part alone must not be another one, unless launches are what counts. */
+/* A kernel for the part alone must not be another one, unless launches are what counts, of single steps. */
 static bool would_join(const struct launch *l, const struct dist_room *m)
 {
     const struct nccl *with = l->d->comm->self;
     return m->joined && !with->ends_apart && m->d->comm->size <= HALO_RANKS && 2 * halo_bytes(m) <= HALO_MOST &&
            sends_soon(m) &&
-           (!m->taken[0] || !m->taken[1] || !strcmp(m->taken[0], m->taken[1]) || !strcmp(m->taken[0], "small"));
+           (!m->taken[0] || !m->taken[1] || !strcmp(m->taken[0], m->taken[1]) ||
+            (m->depth == 1 && !strcmp(m->taken[0], "small")));
 }
 
 /* What a rank sends to itself needs a place in the window only where all messages are short. */

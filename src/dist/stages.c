@@ -19,7 +19,7 @@ bool dist_compile(struct ptxgen_session *s, struct ptxgen_dist *d, const struct 
     if (d->program)
         return good;
     for (int i = 0; i < DIST_STAGES && good; i++) {
-        if (!d->split->stage[i].problem || (i == STAGE_JOINED && !d->comm->gpu))
+        if (!d->split->stage[i].problem || (dist_stage_joins((enum dist_stage)i) && !d->comm->gpu))
             continue;
         const struct plan *plan = plan_create(s, d->split->stage[i].problem, &device, &usual);
         d->control[i] = plan ? simt_control_create() : NULL;

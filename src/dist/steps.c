@@ -6,6 +6,8 @@
  *         the part as one problem of `depth` steps; what depends on other ranks is wrong in it: rows at its ends
  *         those rows again, from ghosts and more rows of the part
  *
+ * Or all steps as one problem of the part, whose kernels exchange the rows for what each of them computes (JOINED_STEPS).
+ *
  * The last steps write the caller's outputs, those before them memory of the room, in turn.  A preparation goes through one
  * step and `depth` steps as well, since the number of steps may be a param, of which other launches have another value.
  */
@@ -81,7 +83,8 @@ ptxgen_status steps_direct(struct launch *l, int64_t count)
     const struct problem *p = l->d->split->problem;
     struct dist_room *const near = l->room, *const deep = near->deep ? near->deep : near;
     const struct run_args *const user = l->args;
-    const int64_t turns = (count + deep->depth - 1) / deep->depth;
+    const bool joined = deep->depth > 1 && deep->joined && count > 1 && !l->prepares && !l->inside;
+    const int64_t depth = joined ? count : deep->depth, turns = (count + depth - 1) / depth;
     const void *input[PROBLEM_ARGS_MAX];
     void *output[PROBLEM_ARGS_MAX];
     const struct run_args args = { user->size, input, output, user->param };
@@ -91,7 +94,7 @@ ptxgen_status steps_direct(struct launch *l, int64_t count)
     l->args = &args;
     l->direct = true;
     for (int64_t i = 0; i < turns && status == PTXGEN_OK; i++) {
-        const int64_t steps = i + 1 < turns ? deep->depth : count - i * deep->depth;
+        const int64_t steps = i + 1 < turns ? depth : count - i * depth;
         const bool last = (turns - 1 - i) % 2 == 0;
         for (int k = 0; k < p->nfeedback; k++)
             output[p->feedback[k].output] =
