@@ -1,63 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_joined.c - stencils whose kernels take rows of other ranks while they run.
- *
- * The devices are those of fake_cuda.c, and the kernels those of the host executor, with the threads of a rank in any order:
- * so ranks meet at any place of their kernels.
- */
+/* test_joined.c - stencils whose kernels take rows of other ranks while they run, one time step at a time: joined_ranks.h. */
 #include <criterion/criterion.h>
 
 #include "dist/nccl.h"
-#include "support/emit_fixture.h"
-#include "support/nccl_ranks.h"
+#include "joined_ranks.h"
 
-static struct world w;
-static struct harness h;
-static struct rank rank[RANKS_MAX];
-static _Atomic int exchanges;
-
-static void launched(const char *kernel, const unsigned grid[2], unsigned threads, void *const *params)
-{
-    (void)grid, (void)threads, (void)params;
-    exchanges += !strncmp(kernel, "ptxgen_exchange", 15);
-}
-
-static void begin(const char *spec, int ranks, const char *modes)
-{
-    w.modes = modes;
-    nccl_open_peers(&w, rank, &h, spec, ranks, launched);
-}
-
-static void end(void) { nccl_close_ranks(&w, rank, &h); }
-
-/* Against the oracle, where no kernel is there for an exchange alone; or some are. */
-static void agrees(const char *spec, int ranks, const int64_t *size, bool joined, const char *modes)
-{
-    int64_t here[8];
-    begin(spec, ranks, modes);
-    memcpy(here, size, sizeof here);
-    harness_data_at(&h, here, 7, 0, 0);
-    cr_assert(harness_expect(&h), "%s", h.text);
-    const int64_t total = size[world_split(&w)];
-    for (int r = 0; r < ranks; r++) {
-        rank[r].first = total * r / ranks + (r % 2 ? 2 : 0);
-        rank[r].count = total * (r + 1) / ranks + ((r + 1) % 2 && r + 1 < ranks ? 2 : 0) - rank[r].first;
-    }
-    exchanges = 0;
-    world_all(&w, rank, rank_runs);
-    for (int r = 0; r < ranks; r++)
-        cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
-    cr_expect_eq(exchanges == 0, joined, "%d exchanges by kernels of their own:\n%s", exchanges, spec);
-    if (joined) { /* the others' kernels are not here: test_peers.c */
-        cr_expect_null(world_collect(&w, rank), "%s", spec);
-        cr_expect(harness_compare(&h), "%d ranks, %lld elements, %s: %s\n%s", ranks, (long long)total,
-                  modes ? modes : "", h.text, spec);
-    }
-    end();
-}
-
-#define ONE(type, boundary, value)                                                                                     \
-    "kind: stencil\ninputs: {x: '" type "'}\nboundary: " boundary "\noutputs: {y: {type: '" type "', value: '" value   \
-    "'}}\n"
 #define STEPS(type, boundary, value) ONE(type, boundary, value) "iterate: {steps: 9, feedback: {x: y}}\n"
 
 static const char *const specs[] = {
@@ -191,13 +138,6 @@ static void *launches_refused(void *user)
         r->status = made(r, ptxgen_dist_launch_on);
     cr_expect_eq(made(r, ptxgen_dist_launch_on), PTXGEN_OK); /* a rank whose rows had come learns it now */
     return NULL;
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* The other ranks know it soon, also those that are not beside it, and none waits as long as it may. */
@@ -462,36 +402,12 @@ Test(joined, a_second_stream_cannot_be_prepared_on_one_rank)
 
 /* ---- code for GPUs ----------------------------------------------------------------------------------------------- */
 
-/* NULL: memory is exhausted. */
-static char *ptx_of(const char *spec, const char *arch)
-{
-    ptxgen_session *s = NULL;
-    ptxgen_problem *whole = NULL;
-    const ptxgen_problem *stage = NULL;
-    ptxgen_plan *plan = NULL;
-    ptxgen_program *program = NULL;
-    ptxgen_plan_options o = PTXGEN_PLAN_OPTIONS_INIT;
-    const struct dist_split *split = NULL;
-    o.arch = arch;
-    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
-    cr_assert_eq(ptxgen_problem_from_string(s, spec, strlen(spec), "spec", &whole), PTXGEN_OK);
-    WITH_MEMORY_OR(s, NULL, split = dist_derive(s, whole->problem, "n", 0));
-    cr_assert(split && split->stage[STAGE_JOINED].problem);
-    WITH_MEMORY_OR(s, NULL, stage = api_problem_handle(s, split->stage[STAGE_JOINED].problem));
-    cr_assert_eq(ptxgen_plan_create(s, stage, &o, &plan), PTXGEN_OK);
-    cr_assert_eq(ptxgen_compile(s, plan, NULL, &program), PTXGEN_OK);
-    char *text = ptxgen_program_ptx(program);
-    ptxgen_program_destroy(program);
-    ptxgen_session_destroy(s);
-    return text;
-}
-
 Test(joined, ptxas_takes_it)
 {
     static const char *const arch[] = { "sm_75", "sm_80", "sm_90", "sm_100", "sm_120" };
     for (size_t i = 0; i < sizeof arch / sizeof *arch; i++)
         for (size_t k = 0; k < sizeof specs / sizeof *specs; k += 3) {
-            char *ptx = ptx_of(specs[k], arch[i]);
+            char *ptx = ptx_of(STAGE_JOINED, specs[k], arch[i]);
             cr_expect_str_empty(assemble(ptx, arch[i]), "%s: %s", arch[i], assemble(ptx, arch[i]));
             cr_expect(occurrences(ptx, "st.relaxed.sys.global.u64") > 0);
             cr_expect(occurrences(ptx, "ld.relaxed.sys.global.u64") > 0);
