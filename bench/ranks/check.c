@@ -32,6 +32,14 @@ static const char pieces[] =
 static const char seven[] =
     "kind: stencil\ninputs: {u: 'f64[n, m, l]'}\nboundary: clamp\noutputs: {v: {type: 'f64[n, m, l]', value: "
     "'u[-1, 0, 0] + u[1, 0, 1] + u[0, -1, 0] + u[0, 1, 0] + u[0, 0, -1] + u[2, 0, 1] - 6 * u[0, 0, 0]'}}\n";
+#define CROSS(boundary)                                                                                                \
+    "kind: stencil\ninputs: {u: 'i32[n, m]'}\nparams: {steps: {type: i32, value: 1}}\nboundary: " boundary             \
+    "\noutputs: {v: {type: 'i32[n, m]', value: 'u[-1, 0] - 3 * u[1, 0] + u[0, -1] - u[0, 1]'}}\n"                      \
+    "iterate: {steps: steps, feedback: {u: v}}\n"
+static const char steps7[] =
+    "kind: stencil\ninputs: {u: 'f32[n, m, l]'}\nparams: {steps: {type: i32, value: 1}}\nboundary: clamp\n"
+    "outputs: {v: {type: 'f32[n, m, l]', value: '0.125 * (u[-1, 0, 0] + u[1, 0, 0] + u[0, -1, 0] + u[0, 1, 0] + "
+    "u[0, 0, -1] + u[0, 0, 1]) + 0.25 * u[0, 0, 0]'}}\niterate: {steps: steps, feedback: {u: v}}\n";
 static const char change[] =
     "kind: stencil\ninputs: {u: 'f64[n]'}\nboundary: {constant: 2.0}\n"
     "reductions: {change: {map: '(v - u) * (v - u)', operator: add}}\n"
@@ -66,6 +74,9 @@ static const struct subject subjects[] = {
     { "5 points, wide", FIVE("wrap"), "n", { 67, 40001 }, 5, 0 },
     { "5 points, wrap, 1 step", FIVE("wrap"), "n", { 515, 2048 }, 1, 0 },
     { "5 points, clamp, 1 step, odd rows", FIVE("clamp"), "n", { 203, 4099 }, 1, 0 },
+    { "5 points, clamp, 15 steps, odd rows", CROSS("clamp"), "n", { 1203, 2051 }, 15, 0 },
+    { "5 points, wrap, 24 steps", CROSS("wrap"), "n", { 1502, 4096 }, 24, 0 },
+    { "7 points, clamp, 5 steps", steps7, "n", { 530, 256, 256 }, 5, 0 },
     { "7 points, 1 step", seven, "n", { 150, 67, 132 }, 0, 0 },
     { "5 points, interior", FIVE("interior"), "n", { 203, 517 }, 3, 0 },
     { "5 points, constant", FIVE("{constant: 3.0}"), "n", { 203, 517 }, 4, 0 },
