@@ -17,11 +17,9 @@ static int bytes_of(const struct strip *s, const struct prog_array *a)
     return bytes < 16 ? bytes : 16;
 }
 
-/* At the sides, where columns wrap around; and in two dimensions, where a warp at a side is what all others wait for
- * and shuffles would only make its rounds longer. */
-static bool by_element(const struct strip *s)
+bool strip_sides_by_element(const struct strip *s)
 {
-    return s->sides && !s->aligned && (!s->is.height || strip_wraps(s->g->p, s->g->p->rank - 1));
+    return !s->aligned && (!s->is.height || strip_wraps(s->g->p, s->g->p->rank - 1));
 }
 
 /* How far after a vector boundary the warp's columns of the row begin, i32. */
@@ -64,7 +62,7 @@ void strip_load(const struct strip *s, int input, kb_val row, kb_val v[V])
     const struct prog_array *a = &s->g->p->input[input].array;
     const kb_ptr array = gen_input(s->g, input);
     kb_val x = s->sides && s->aligned ? s->column[0] : s->x;
-    if (by_element(s)) {
+    if (s->by_element) {
         const kb_ptr p = kb_advance(k, array, row);
         for (int i = 0; i < V; i++)
             v[i] = kb_load(k, p, s->column[i]);
@@ -117,7 +115,7 @@ void strip_shift(const struct strip *s, int input, kb_val row, kb_val v[V])
 {
     kb *k = s->g->k;
     const struct prog_array *a = &s->g->p->input[input].array;
-    if (by_element(s) || !moves(s, a))
+    if (s->by_element || !moves(s, a))
         return;
     const kb_val m = misplaced(s, a, row);
     for (int n = strip_vector(a) / 2; n > 0; n /= 2)
@@ -189,7 +187,7 @@ void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a
 {
     kb *k = s->g->k;
     kb_val w[V];
-    if (by_element(s)) {
+    if (s->by_element) {
         store_elements(s, kb_advance(k, array, row), a, row, v);
         return;
     }

@@ -98,15 +98,18 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     static const char tall[] = "H200, seven points at 512^3, percent of a copy per step: 3 steps x 512 x 2 lines 131, "
                                "2 x 384 x 4 111, 4 x 512 x 2 107; 80 singly";
     const struct problem *p = pl->plan->problem;
-    const bool deep = p->rank == 3, hopper = pl->plan->device.sm >= 90;
+    const int sm = pl->plan->device.sm;
+    const bool deep = p->rank == 3;
     const char *const evidence = deep ? tall : flat;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     c->aligned = aligned;
     plan_set(c, TN_STEPS, shallow(pl) ? default_steps(p) / 2 : default_steps(p), evidence);
     plan_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
     /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps (ptxas spills for
-     * older architectures where it does not for sm_90); so does little shared memory */
-    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : aligned || (lean(p) && hopper) ? 512 : 384;
+     * older architectures where it does not for sm_90, and for sm_120 where an extent is a product); so does little
+     * shared memory */
+    const bool wide = aligned ? sm < 120 || !p->njoined : sm >= 90 && lean(p);
+    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : wide ? 512 : 384;
     for (bool room = false; !room; threads /= 2) {
         stencil_set_shape(c, (struct shape){ .threads = threads,
                                              .block_x = 32,
