@@ -171,8 +171,10 @@ static void add_sizes(struct planner *pl, const struct strategy *row)
             plan_keep_first(pl, from);
         const struct plan_case *c = &pl->plan->cases[from];
         const int64_t fit = scan_tile_elements(c) * (c->tunable[TN_MIN_BLOCKS] > 1 ? SCAN_RESIDENT : 1);
-        if (scan_keeps_some(pl->plan->problem) && fit < largest)
-            pl->plan->ncases = from; /* heavy elements: registers have room for no larger tile than before */
+        /* heavy elements: registers have room for no larger tile than before */
+        const bool stands_behind = i > 0 && !sizes[i].unaligned && sizes[i].quarters == sizes[i - 1].quarters;
+        if (fit < largest && (stands_behind || scan_keeps_some(pl->plan->problem)))
+            pl->plan->ncases = from;
         else
             largest = fit;
     }
