@@ -40,22 +40,41 @@ void options_help(FILE *to, const struct command *c)
           to);
 }
 
-/* A cell of a table: | ends one. */
+/* A cell of a table: | ends one, and it is one line. */
 static void cell(FILE *to, const char *text)
 {
     for (; *text; text++) {
-        fputs(*text == '|' ? "\\|" : (char[]){ *text, 0 }, to);
+        fputs(*text == '|' ? "\\|" : (char[]){ *text == '\n' ? ' ' : *text, 0 }, to);
     }
 }
 
-static void reference_options(FILE *to, int bits)
+/* The names of these commands. */
+static void cell_of_commands(FILE *to, int bits)
 {
-    fputs("\n| option | meaning |\n|---|---|\n", to);
+    const char *before = "";
+    for (int i = 0; bits != C_ALL && i < command_count; i++) {
+        if (bits & command_bit(&command_table[i])) {
+            fprintf(to, "%s%s", before, command_table[i].name);
+            before = ", ";
+        }
+    }
+    fputs(bits == C_ALL ? "all | " : " | ", to);
+}
+
+void options_reference(FILE *to)
+{
+    fputs("\n## Commands\n\n| command | what it does |\n|---|---|\n", to);
+    for (int i = 0; i < command_count; i++) {
+        const struct command *c = &command_table[i];
+        fprintf(to, "| `%s%s", c->name, *c->operands ? " " : "");
+        cell(to, c->operands);
+        fprintf(to, "` | %c%s.%s", c->summary[0] - 'a' + 'A', c->summary + 1, *c->details ? " " : "");
+        cell(to, c->details);
+        fputs(" |\n", to);
+    }
+    fputs("\n## Options\n\n| option | commands | meaning |\n|---|---|---|\n", to);
     for (int i = 0; i < option_count; i++) {
         const struct option *t = &option_table[i];
-        if ((bits == C_ALL) != (t->commands == C_ALL) || !(t->commands & bits)) {
-            continue;
-        }
         fputs("| ", to);
         if (t->letter) {
             fprintf(to, "`-%c`, ", t->letter);
@@ -63,25 +82,9 @@ static void reference_options(FILE *to, int bits)
         fprintf(to, "`--%s%s", t->name, t->argument ? "=" : "");
         cell(to, t->argument ? t->argument : "");
         fputs("` | ", to);
+        cell_of_commands(to, t->commands);
         cell(to, t->help);
         fputs(" |\n", to);
-    }
-}
-
-void options_reference(FILE *to)
-{
-    fputs("\n## Commands\n\nEvery command also takes:\n", to);
-    reference_options(to, C_ALL);
-    for (int i = 0; i < command_count; i++) {
-        const struct command *c = &command_table[i];
-        fprintf(to, "\n### ptxgen %s%s%s\n\n%c%s.%s%s\n", c->name, *c->operands ? " " : "", c->operands,
-                c->summary[0] - 'a' + 'A', c->summary + 1, *c->details ? " " : "", c->details);
-        for (int k = 0, any = 0; k < option_count && !any; k++) {
-            any = option_table[k].commands != C_ALL && option_table[k].commands & command_bit(c);
-            if (any) {
-                reference_options(to, command_bit(c));
-            }
-        }
     }
 }
 
