@@ -81,6 +81,7 @@ int options_parse(struct options *o, int argc, char **argv);
 void options_finish(struct options *o);
 void options_help(FILE *to, const struct command *c); /* NULL: of the program */
 void options_reference(FILE *to);                     /* all commands and options, as Markdown */
+void options_manual(FILE *to);                        /* the same, as sections of the manual page */
 
 const struct command *command_by_name(const char *name); /* or NULL */
 int unknown_command(const char *name);                   /* the message, with the nearest command */

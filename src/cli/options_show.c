@@ -48,8 +48,8 @@ static void cell(FILE *to, const char *text)
     }
 }
 
-/* The names of these commands. */
-static void cell_of_commands(FILE *to, int bits)
+/* Of the commands that take an option. */
+static void names_of_commands(FILE *to, int bits)
 {
     const char *before = "";
     for (int i = 0; bits != C_ALL && i < command_count; i++) {
@@ -58,7 +58,7 @@ static void cell_of_commands(FILE *to, int bits)
             before = ", ";
         }
     }
-    fputs(bits == C_ALL ? "all | " : " | ", to);
+    fputs(bits == C_ALL ? "all" : "", to);
 }
 
 void options_reference(FILE *to)
@@ -82,9 +82,46 @@ void options_reference(FILE *to)
         fprintf(to, "`--%s%s", t->name, t->argument ? "=" : "");
         cell(to, t->argument ? t->argument : "");
         fputs("` | ", to);
-        cell_of_commands(to, t->commands);
+        names_of_commands(to, t->commands);
+        fputs(" | ", to);
         cell(to, t->help);
         fputs(" |\n", to);
+    }
+}
+
+/* Text of the manual page: what would be a hyphen is a minus, and lines are one. */
+static void manual_text(FILE *to, const char *text)
+{
+    for (; *text; text++) {
+        fputs(*text == '-' ? "\\-" : (char[]){ *text == '\n' ? ' ' : *text, 0 }, to);
+    }
+}
+
+void options_manual(FILE *to)
+{
+    fputs(".SH COMMANDS\n", to);
+    for (int i = 0; i < command_count; i++) {
+        const struct command *c = &command_table[i];
+        fprintf(to, ".TP\n.BI \"%s \" \"%s\"\n%c", c->name, c->operands, c->summary[0] - 'a' + 'A');
+        manual_text(to, c->summary + 1);
+        fputs(".\n", to);
+        manual_text(to, c->details);
+        fputs(*c->details ? "\n" : "", to);
+    }
+    fputs(".SH OPTIONS\n", to);
+    for (int i = 0; i < option_count; i++) {
+        const struct option *t = &option_table[i];
+        fputs(".TP\n.BI \"", to);
+        if (t->letter) {
+            fprintf(to, "\\-%c, ", t->letter);
+        }
+        fputs("\\-\\-", to);
+        manual_text(to, t->name);
+        fprintf(to, "%s\" \"%s\"\n", t->argument ? "=" : "", t->argument ? t->argument : "");
+        manual_text(to, t->help);
+        fputs("\n(", to);
+        names_of_commands(to, t->commands);
+        fputs(")\n", to);
     }
 }
 
