@@ -348,6 +348,9 @@ const struct op *op_user(struct builder *b, const struct ynode *node);
 int op_row_fields(const struct op_row *row, struct arena *a, const char **name, char *type); /* 1 for a scalar */
 /* Item i of a row's list, items separated by ';'. */
 struct source op_row_item(const char *list, int i, struct span at);
+/* The expressions of a mapping, called `what`, with exactly the fields of a state or an output (`of`); NULL, and false: reported. */
+bool fields_parse(const struct scope *sc, const struct ynode *node, const char *what, const char *of,
+                  const char *const *names, int nfields, struct ast **out);
 /* One expression per field of the operator's state, from a scalar or a mapping with exactly those fields. */
 bool fields_build(const struct scope *sc, const struct op *op, const struct ynode *node, bool widened,
                   const struct expr **out);
