@@ -19,8 +19,10 @@ struct reach stencil_input_reach(const struct problem *p, int input);
 struct reach stencil_space_reach(const struct problem *p);
 /* The input that is read before a point along the first axis of the space; -1: none is. */
 int stencil_joined_input(const struct problem *p);
-/* A dimension of an input leaves out points whose surroundings it does not hold. */
-bool stencil_skips(const struct problem *p);
+/* Has a dimension of an input this boundary? */
+bool stencil_bounded_by(const struct problem *p, enum boundary_mode mode);
+/* … that leaves out points whose surroundings it does not hold? */
+static inline bool stencil_skips(const struct problem *p) { return stencil_bounded_by(p, BOUND_INTERIOR); }
 
 /* The feedback into an input, or from an output; -1: there is none. */
 int stencil_feeds(const struct problem *p, int input);
