@@ -75,6 +75,8 @@ exits 0; json 'd["split"] == "m" and [r["part"] for r in d["scaling"]] == [8192,
 json 'd["scaling"][0]["us"] / 2 < d["scaling"][1]["us"] < d["scaling"][0]["us"] / 2 + 6'
 run explain "$specs/scan_sum.yaml" --arch=sm_90 --size n=2^29 --ranks 2 --json; exits 0; json '700 < d["scaling"][1]["us"] < 850'
 run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=4096 --ranks 2 --json; exits 0; json 'd["scaling"][1]["exchanges"] == 0'
+# Nothing to do is neither faster nor slower.
+run explain "$specs/jacobi2d.yaml" --arch=sm_90 --size m=0 --size n=0 --ranks 2; exits 0; out_has ' 0\.00 *- *-$'; out_lacks 'nan'
 run explain "$specs/softmax.yaml" --arch=sm_90 --size m=4096 --size n=4096 --ranks 2 --shard n; exits 2; err_has 'split a dimension that is not combined'
 # A program: the stages of a step added; a row of 16384 f32 to both sides, a table of means and sizes to each other rank.
 run explain "$specs/apps/heat.yaml" --arch=sm_90 --size m=8192 --size n=16384 --ranks 2,16
