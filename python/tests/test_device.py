@@ -89,9 +89,21 @@ class Arrays(Case):
         self.check(f, array, 0, ptxgen.Array)
         array.stream = 0x40
         self.check(f, array, 0x40, ptxgen.Array)
+        self.check(f, array, 0x40, ptxgen.Array, stream=None, n=None)  # the defaults that inspect.signature() shows
         array.stream = 1
         made, _ = self.check(f, array, 0, ptxgen.Array)
         self.assertEqual(made.__cuda_array_interface__["stream"], 1)
+        for convert in (float, int, bool):
+            with self.assertRaisesRegex(TypeError, "on a GPU> shows its elements"):
+                convert(made)
+
+    def test_a_mask_of_the_interface_is_not_dropped(self):
+        array = stand_ins.Interface(X)
+        array.mask = stand_ins.Interface(np.zeros(8, "?"))
+        with self.assertRaisesRegex(ptxgen.UsageError, "'x' has a mask"):
+            ptxgen.compile(SCAN)(array)
+        array.mask = None
+        self.check(named("unmasked"), array, 0, ptxgen.Array)
 
     def test_the_table_of_functions(self):
         array = stand_ins.Exchange(X)
@@ -322,6 +334,16 @@ class Streams(Case):
         self.assertEqual(driver.calls(), [])
         f(stand_ins.Interface(X))
         self.assertEqual(len(driver.calls("cuModuleLoad")), 1)
+
+    def test_interfaces_of_two_streams(self):
+        """The call is on the stream of the first; what the second's stream still writes comes first."""
+        f, x, y = ptxgen.compile(DOT), stand_ins.Interface(X), stand_ins.Interface(X)
+        for first, second, given, waits in ((0x20, 0x30, None, [0x30]), (0x20, 0x20, None, []), (0x20, None, None, []), (None, 0x30, None, [0x30]), (0x20, 0x30, 0x40, [0x20, 0x30])):
+            x.stream, y.stream = first, second
+            driver.forget()
+            f(x, y, stream=given)
+            self.assertEqual([call.stream for call in driver.calls("cuStreamSynchronize")], waits)
+            self.assertEqual([call.stream for call in driver.calls()], [given or first])
 
     def test_a_consumer_on_another_stream_waits(self):
         made = ptxgen.compile(SCAN)(stand_ins.Dlpack(X), stream=0x20)
