@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Specs from Python functions: traced once, printed as YAML, compiled as any other spec."""
-import inspect
 import json
 import re
 from collections.abc import Mapping
@@ -70,6 +69,7 @@ def annotation(function, text):
     """What an annotation means that is a text: a type as it is, or, after `from __future__ import annotations`, the source of what would stand here."""
     if text in TYPES:
         return text
+    import inspect  # pylint: disable=import-outside-toplevel
     function = inspect.unwrap(function)
     try:
         seen = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
@@ -83,6 +83,7 @@ def operator(function=None, *, state=None, identity=None, commutative=None):
     """An operator from a function of two states, the left one first; the state is a type or a dict of them, here or as `a`'s annotation."""
     if function is None:
         return lambda f: operator(f, state=state, identity=identity, commutative=commutative)
+    import inspect  # pylint: disable=import-outside-toplevel
     parameters = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind is not p.KEYWORD_ONLY]
     if state is None and parameters and parameters[0].annotation is not inspect.Parameter.empty:
         state = parameters[0].annotation
@@ -118,6 +119,7 @@ def element(declared):
 
 def traced(function, known):
     """What a function gives for values that have the names of its parameters, of the types in `known`; a parameter with a default keeps that."""
+    import inspect  # pylint: disable=import-outside-toplevel  # it takes milliseconds, and what only loads specs does not need it
     args, words = [], {}
     for p in inspect.signature(function).parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
