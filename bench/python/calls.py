@@ -9,7 +9,8 @@ overhead  microseconds of the processor for a call with 1024 elements: the media
           dependent launch.  "pdl=1": the map as a dependent launch; "alternating": of two sizes in turn; "ptxgen.torch.op": the same
           function as an operator of PyTorch, called by itself, and alone in a function that torch.compile compiled
 first     milliseconds of the first call in a process whose library and context are ready: nothing in any cache, then from the cache.
-          With libdriver_calls.so, another run of each says which calls of the driver took how long
+          With libdriver_calls.so, another run of each says which calls of the driver took how long.  "PTX compiler loaded": the driver's
+          library for that is there before the clock starts, which shows what its loading takes
 
 --batches 1 measures nothing of use, and leaves the caches of all libraries filled.
 
@@ -192,6 +193,9 @@ FIRST = {
     "ptxgen": ("import torch, ptxgen; x = torch.ones(1 << 20, device='cuda'); torch.cuda.synchronize()",
                "f = ptxgen.compile(SPEC); f.prepare(x); ready = time.perf_counter(); f(x); torch.cuda.synchronize(); "
                "print('OF WHICH', round((time.perf_counter() - ready) * 1e3, 2), 'after prepare()')"),
+    "ptxgen, PTX compiler loaded": ("import contextlib, ctypes, torch, ptxgen; x = torch.ones(1 << 20, device='cuda'); torch.cuda.synchronize()\n"
+                                    "with contextlib.suppress(OSError): ctypes.CDLL('libnvidia-ptxjitcompiler.so.1')",
+                                    "f = ptxgen.compile(SPEC); f(x); torch.cuda.synchronize()"),
     "triton (an elementwise kernel)": (f"import torch, triton, sys; sys.path.insert(0, {HERE!r}); x = torch.ones(1 << 20, device='cuda'); "
                                        "y = torch.empty_like(x); torch.cuda.synchronize()",
                                        "from with_triton import square; square[(1024,)](x, y, 1 << 20, BLOCK=1024); "
@@ -247,7 +251,8 @@ def first_calls():
     wanted = [(name, "ptxgen", spec, {}) for name, spec in (("sum", SUM), ("scan", SCAN)) for _ in range(3)]
     wanted += [(f"{name}, the driver's calls", "ptxgen", spec, {"PTXGEN_LIBCUDA": path, "DRIVER_CALLS_FROM": "0.02"}) for name, spec in (("sum", SUM), ("scan", SCAN))
                for path in DRIVER_CALLS]
-    wanted += [("a kernel", library, "", {}) for library in list(FIRST)[1:]]
+    wanted += [(name, "ptxgen, PTX compiler loaded", spec, {}) for name, spec in (("sum", SUM), ("scan", SCAN))]
+    wanted += [("a kernel", library, "", {}) for library in list(FIRST)[2:]]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for form in ("cold", "from the cache"):
             made = [First(name, library, spec, os.path.join(folder, str(i)), **more) for i, (name, library, spec, more) in enumerate(wanted)]
