@@ -412,6 +412,15 @@ static bool same_type(struct dl_type a, const struct slot *slot)
            (a.code == want.code || (a.code == DL_UINT && (want.code == DL_BOOL || want.code == DL_BFLOAT)));
 }
 
+/* Is the field called as another field of the spec?  Names that the spec does not have say nothing. */
+static bool misplaced(const char *name, size_t length, const char *here, const ptxgen_array_info *info)
+{
+    for (int i = 0; i < info->field_count; i++)
+        if (strlen(info->field_name[i]) == length && strncmp(info->field_name[i], name, length) == 0)
+            return strncmp(here, name, length) != 0 || here[length] != ':';
+    return false;
+}
+
 /* "T{f:x:i:y:}" against the fields: same types at the same places. */
 static bool same_fields(const Py_buffer *b, const ptxgen_array_info *info)
 {
@@ -419,10 +428,11 @@ static bool same_fields(const Py_buffer *b, const ptxgen_array_info *info)
     const char *have = b->format, *want = own ? PyBytes_AsString(own) : "";
     bool same = own != NULL && (size_t)b->itemsize == info->element_size;
 
-    while (same && (*have || *want)) { /* letters and pads; byte order and names aside */
+    while (same && (*have || *want)) { /* letters and pads; byte order aside */
         while (*have && strchr("@=<^", *have))
             have++;
         if (*have == ':' && *want == ':') {
+            same = !misplaced(have + 1, strcspn(have + 1, ":"), want + 1, info);
             have += 1 + strcspn(have + 1, ":");
             want += 1 + strcspn(want + 1, ":");
         }
@@ -430,7 +440,7 @@ static bool same_fields(const Py_buffer *b, const ptxgen_array_info *info)
             have++, want++;
         else if (*have == 'L' && sizeof(long) == 8 && *want == 'Q')
             have++, want++;
-        else if ((same = *have == *want))
+        else if ((same = same && *have == *want))
             have += *have != 0, want += *want != 0;
     }
     Py_XDECREF(own);

@@ -219,6 +219,10 @@ outputs:
         f = spec("layer_norm")
         g = ptxgen.vjp(f, ["bias"], ["y"])
         self.assertEqual((list(g.inputs), list(g.outputs), g.params), (["grad_y"], ["grad_bias"], {}))
+        named = ptxgen.vjp(ptxgen.compile("kind: map\ninputs: {ab: 'f32[n]', a: 'f32[n]'}\noutputs: {out: {type: 'f32[n]', value: ab * a}}\n"), "ab", "out")
+        self.assertEqual(list(named.outputs), ["grad_ab"])  # and not the gradients by 'a' and 'b'
+        with self.assertRaisesRegex(TypeError, "takes a function of ptxgen's"):
+            ptxgen.vjp(f.yaml)
         self.assertIn(".target sm_90", ptxgen.vjp(ptxgen.compile(SPECS["sum"][0], arch="sm_90")).ptx())
 
     def test_refusals(self):

@@ -117,6 +117,15 @@ class Arrays(unittest.TestCase):
         self.assertEqual(complex(made["re"], made["im"]), np.prod(z))
         self.assertEqual(spec("complex_product")(z.view("f4").reshape(3, 2)), made)
 
+    def test_fields_in_another_order(self):
+        """Their names say what they are, if they are the spec's names."""
+        f, pairs = spec("complex_product"), [(1, 2), (3, 4)]
+        for names in ("re", "im"), ("x", "y"), ("x", "im"):
+            self.assertEqual(f(np.array(pairs, [(name, "f4") for name in names])).tolist(), (-5, 10))
+        for names in ("im", "re"), ("im", "x"), ("x", "re"):
+            with self.assertRaisesRegex(ptxgen.UsageError, "fields are not those of the spec"):
+                f(np.array(pairs, [(name, "f4") for name in names]))
+
     def test_dlpack_of_others_on_the_host(self):
         class Plain:
             """An array that has DLPack and nothing else."""
