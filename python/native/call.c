@@ -262,8 +262,7 @@ static void pretend(struct call *c)
 bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names, enum purpose why)
 {
     call_clear(c, f);
-    if (!call_words(c, args, nargs, names, why) ||
-        (c->stream_object && !stream_given(c->stream_object, &c->stream)))
+    if (!call_words(c, args, nargs, names, why) || (c->stream_object && !stream_given(c->stream_object, &c->stream)))
         return false;
     for (int i = 0; i < f->inputs; i++)
         if (c->object[i] && !take_array(c, i))
