@@ -170,8 +170,19 @@ def combined(entry, known, lets, type_):
     return made, type_ if operator_ in ("and", "or", "xor") else None
 
 
+def look(inputs, outputs):
+    """What is easily mistaken."""
+    for what, given in (("inputs", inputs), ("outputs", outputs)):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{what} are a dict from names to types, as {{'x': 'f32[n]'}}, and not {given!r}")
+    for name, item in outputs.items():
+        if callable(item) or isinstance(item, tuple) and len(item) != 2:
+            raise TypeError(f"output '{name}' is a type, as 'f32[n]', or a pair of a type and a function")
+
+
 def build(kind, inputs, outputs, keys):
     from . import compile  # pylint: disable=import-outside-toplevel,redefined-builtin
+    look(inputs, outputs)
     options = {key: keys.pop(key) for key in COMPILE if key in keys}
     given, lets, stencil_like = keys.pop("let", {}), {}, kind == "stencil"
     sizes = [name for shape in inputs.values() for name in re.findall(r"\b[A-Za-z_]\w*\b(?=[^\[]*\])", str(shape))]

@@ -302,6 +302,12 @@ class Refused(unittest.TestCase):
         tried(lambda x: seen.append(x * 2) or x)
         self.assertEqual(repr(seen[0]), "<ptxgen value x * 2>")
 
+    def test_declarations(self):
+        for inputs, outputs, says in ((["x"], {"y": "f32"}, "inputs are a dict .* not \\['x'\\]"), ({"x": "f32[n]"}, "f32", "outputs are a dict"),
+                                      ({"x": "f32[n]"}, {"y": lambda x: x}, "output 'y' is a type"), ({"x": "f32[n]"}, {"y": ("f32", abs, 1)}, "a pair of a type and a function")):
+            with self.assertRaisesRegex(TypeError, says):
+                ptxgen.reduce(inputs, "add", outputs=outputs)
+
     def test_names_of_numpy(self):
         """Each is one of NumPy's, and what it stands for is there."""
         for name, ours in [*values.FUNCTIONS.items(), *((name, "where") for name in values.OPERATORS)]:
