@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""plot.py FILE.json... [--to DIR] - SVG plots of benchmark results, one per problem and mode.
+"""plot.py FILE.csv... [--to DIR] - SVG plots of benchmark results, one per problem and mode.
 
-Reads the JSON that gpubench writes (google-benchmark's form).  Time against n, both logarithmic; one line per
+Reads the CSV that gpubench writes.  Time against n, both logarithmic; one line per
 implementation, the band from the 10th to the 90th percentile behind it.  Plain Python.
 """
-import json
+import csv
 import math
 import os
 import sys
@@ -18,11 +18,11 @@ def load(paths):
     """{(problem, mode, segment): {implementation: [(n, us, p10, p90)]}}, best first in file order."""
     plots = {}
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            for row in json.load(file)["benchmarks"]:
-                key = (row["problem"], row["mode"], row.get("segment", 0))
-                name = f"{row['implementation'].split()[0]} limit" if row.get("is_limit") else row["implementation"]
-                point = (row["n"], row["real_time"], row.get("p10", row["real_time"]), row.get("p90", row["real_time"]))
+        with open(path, encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(line for line in file if not line.startswith("#")):
+                key = (row["problem"], row["mode"], int(row["segment"]))
+                name = f"{row['implementation'].split()[0]} limit" if row["us"] == row["limit_us"] else row["implementation"]
+                point = (int(row["n"]), *(float(row[column]) for column in ("us", "p10", "p90")))
                 plots.setdefault(key, {}).setdefault(name, []).append(point)
     for lines in plots.values():
         for points in lines.values():

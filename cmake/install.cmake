@@ -40,8 +40,12 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME tools)
 set_target_properties(ptxgen PROPERTIES EXPORT_NAME compiler)
 install(TARGETS ptxgen EXPORT ptxgen-tools RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT ptxgen-tools NAMESPACE ptxgen:: DESTINATION ${package_dir})
-file(GLOB pages CONFIGURE_DEPENDS docs/*.1)
-install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# The manual page has the commands and options from the tables that the executable reads.
+set(page ${PROJECT_SOURCE_DIR}/docs/ptxgen.1.in)
+add_custom_command(OUTPUT ptxgen.1 DEPENDS ptxgen ${page} VERBATIM
+  COMMAND ${CMAKE_COMMAND} -D PTXGEN=$<TARGET_FILE:ptxgen> -D IN=${page} -D OUT=ptxgen.1 -P ${PROJECT_SOURCE_DIR}/cmake/manual.cmake)
+add_custom_target(manual ALL DEPENDS ptxgen.1)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ptxgen.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 # Each shell looks in a folder of its own for a name of its own.
 foreach(place IN ITEMS "ptxgen.bash bash-completion/completions/ptxgen" "_ptxgen zsh/site-functions/_ptxgen"
     "ptxgen.fish fish/vendor_completions.d/ptxgen.fish")
@@ -51,7 +55,7 @@ endforeach()
 
 # The documentation lies as it does in the source tree, so that its links work.
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs specs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN *.1 EXCLUDE)
+install(DIRECTORY docs specs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN *.1.in EXCLUDE)
 install(DIRECTORY include/ptxgen DESTINATION ${CMAKE_INSTALL_DOCDIR}/include)
 install(FILES bench/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
 install(FILES bench/results/apps.csv bench/results/h200.csv DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/results)

@@ -29,7 +29,7 @@ struct ours {
     int nsettings;
 };
 struct options {
-    const char *specs, *peers, *json, *csv, *commit;
+    const char *specs, *peers, *csv, *commit;
     const char *problem[LIST_MAX];
     int64_t size[LIST_MAX], segment[LIST_MAX];
     struct extent {
@@ -167,7 +167,8 @@ void report_add(struct report *r, const struct result *row);
 void report_tables(const struct report *r, FILE *to);
 /* One comment line that says where it was measured, one of names, then the rows. */
 void report_csv(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to);
-void report_json(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to);
+/* 2^N or the number, with the segments' size, or the extents. */
+void size_text(const struct peer_size *size, char *text, size_t length);
 
 /* ---- the run (gpubench.c) ---------------------------------------------------------------------- */
 enum { IMPLS_MAX = LIST_MAX + 16 }; /* ours and peers */
@@ -191,7 +192,24 @@ bool asked_for(const struct options *o, const char *name);
 /* Compile spec NAME with these settings and load it; false is not a failure of the benchmark. problem: or NULL. */
 bool load_ours(struct bench *b, const char *name, const struct ours *ours, ptxgen_problem **problem,
                ptxgen_program **program, ptxgen_loaded **loaded);
-/* Append the peers of a problem to n implementations; their number then. */
-int add_peers(struct bench *b, const char *problem, bool limit, struct impl *impl, int n);
+
+/* ---- what is measured (subject.c) --------------------------------------------------------------- */
+/* A problem at one size, or a stencil at one extent. */
+struct subject {
+    const char *name; /* of its peers, too */
+    struct peer_size size;
+    double bytes; /* read and written by a perfect implementation */
+    /* Runs it into poisoned outputs and compares; false: `why` says what differs. */
+    bool (*verify)(struct bench *b, void *of, struct impl *impl, char *why, size_t length);
+    void *of;
+};
+void free_outputs(struct bench *b);
+/* The best time of the peers of `kind` ("read", "copy") on the bytes of `a`, and a row for it; 0: not measured. */
+double subject_limit(struct bench *b, const struct subject *s, struct arena_gpu *a, const char *kind, bool graph);
+/* Ours that are loaded, and peers; how many.  What is wrong before it is timed is reported and left out. */
+int subject_open(struct bench *b, const struct subject *s, ptxgen_loaded *const *loaded, struct impl *impl);
+/* Times them in turn, verifies them again, and adds a row each. */
+void subject_time(struct bench *b, const struct subject *s, struct impl *impl, int n, double limit, bool graph);
+void subject_close(struct bench *b, struct impl *impl, int n);
 
 #endif

@@ -3,8 +3,7 @@
  *
  *     gpubench [--specs DIR] [--peers libpeers.so] [--problem NAME]... [--size N]... [--segment N]... [--samples N]
  *              [--extent AxB[xC]]... [--quick] [--ours LABEL:NAME=VALUE,...]... [--no-graph] [--no-peers] [--device K]
- * [--commit TEXT]
- *              [--json FILE] [--csv FILE]
+ *              [--commit TEXT] [--csv FILE]
  *
  * Per problem and size: random data in a pool of at least 1 GiB, every implementation verified before and after it is
  * timed, stream times with the input rotated through the pool, graph times for small sizes, and as the limit the best
@@ -31,14 +30,6 @@ void drop_inputs(struct bench *b)
         b->host[i] = b->a.input[i] = NULL;
     }
     b->pools = 0;
-}
-
-static void free_outputs(struct bench *b)
-{
-    for (int o = 0; o < OUTPUTS_MAX; o++) {
-        ptxgen_gpu_free(b->a.gpu, b->a.output[o]);
-        b->a.output[o] = NULL;
-    }
 }
 
 /* At least `bytes` of random inputs on both sides; those of the size or problem before serve when they can. */
@@ -132,6 +123,7 @@ static bool make_pools(struct bench *b, const struct problem *p, const struct pe
 
 /* ---- verification ---------------------------------------------------------------------------- */
 struct references {
+    const struct problem *problem;
     bool known[VERIFIED_SLICES];
     struct expected slice[VERIFIED_SLICES];
 };
@@ -171,9 +163,10 @@ static bool check_slot(struct bench *b, const struct problem *p, struct referenc
 }
 
 /* Run on the first slices into poisoned outputs, and compare. */
-static bool verify(struct bench *b, const struct problem *p, struct impl *impl, struct references *refs, char *why,
-                   size_t length)
+static bool verify(struct bench *b, void *of, struct impl *impl, char *why, size_t length)
 {
+    struct references *refs = of;
+    const struct problem *p = refs->problem;
     struct arena_gpu *a = &b->a;
     int64_t slices = a->slots == 1 || a->slices < 2 ? 1 : a->slices < VERIFIED_SLICES ? a->slices : VERIFIED_SLICES;
     bool ok = true;
@@ -233,124 +226,42 @@ bool load_ours(struct bench *b, const char *name, const struct ours *ours, ptxge
     return false;
 }
 
-int add_peers(struct bench *b, const char *problem, bool limit, struct impl *impl, int n)
-{
-    for (int i = 0; i < b->npeers && n < IMPLS_MAX; i++)
-        if (strcmp(b->peer[i].problem, problem) == 0) {
-            impl[n] = (struct impl){ .synchronous = b->peer[i].synchronous, .limit = limit, .peer = &b->peer[i] };
-            impl[n].name = b->peer[i].name;
-            n++;
-        }
-    return n;
-}
-
 /* ---- one problem at one size ----------------------------------------------------------------- */
-/* The best time of `kind` ("read", "copy") on one input's bytes in this mode, and a row for it; 0: not measured. */
-static double best_limit(struct bench *b, const struct problem *p, const struct peer_size *size, const char *kind,
-                         bool graph)
+/* What the problem's memory traffic takes at least: reading its inputs, or copying where it writes as much. */
+static double memory_limit(struct bench *b, const struct problem *p, const struct subject *s, bool graph)
 {
     struct arena_gpu a = b->a;
-    struct impl impl[IMPLS_MAX];
-    struct timing time[IMPLS_MAX];
-    struct result row = { .problem = p->name, .mode = graph ? "graph" : "stream", .size = *size, .is_limit = true };
-    int n = add_peers(b, kind, true, impl, 0);
 
-    a.size.n = size->n * scalar_bytes(p->type);
-    for (int i = 0; i < n; i++)
-        if (!impl_prepare(&a, &impl[i]))
-            n = 0;
-    (graph ? measure_graph : measure_stream)(&a, impl, n, b->o.samples, time);
-    for (int i = 0; i < n; i++) {
-        ptxgen_gpu_free(a.gpu, impl[i].temp);
-        if (time[i].samples && (row.time.samples == 0 || time[i].median < row.time.median)) {
-            row.time = time[i];
-            row.impl = impl[i].name;
-        }
-    }
-    if (row.time.samples == 0)
-        return 0;
-    row.bytes = (double)a.size.n * (strcmp(kind, "copy") == 0 ? 2 : 1);
-    row.limit = row.time.median;
-    report_add(&b->report, &row);
-    return row.time.median;
-}
-
-/* What the problem's memory traffic takes at least: reading its inputs, or copying where it writes as much. */
-static double memory_limit(struct bench *b, const struct problem *p, const struct peer_size *size, bool graph)
-{
-    double read = best_limit(b, p, size, "read", graph);
+    a.size.n = s->size.n * scalar_bytes(p->type);
+    double read = subject_limit(b, s, &a, "read", graph);
 
     if (p->keep || (p->per_element && p->ninputs == p->noutputs && scalar_bytes(p->out[0]) == scalar_bytes(p->type)))
-        return best_limit(b, p, size, "copy", graph) * problem_bytes(p, size) /
-               (2.0 * (double)size->n * scalar_bytes(p->type));
+        return subject_limit(b, s, &a, "copy", graph) * s->bytes / (2.0 * (double)a.size.n);
     /* Results of segments are bytes that go at the same speed. */
     if (p->segmented && !p->per_element)
-        return read * problem_bytes(p, size) / ((double)size->n * scalar_bytes(p->type));
+        return read * s->bytes / (double)a.size.n;
     return read * p->ninputs;
-}
-
-static void run_mode(struct bench *b, const struct problem *p, const struct peer_size *size, struct impl *impl, int n,
-                     struct references *refs, bool graph)
-{
-    struct timing time[IMPLS_MAX];
-    double limit = memory_limit(b, p, size, graph);
-
-    (graph ? measure_graph : measure_stream)(&b->a, impl, n, b->o.samples, time);
-    for (int i = 0; i < n; i++) {
-        struct result row = { .problem = p->name,
-                              .mode = graph ? "graph" : "stream",
-                              .size = *size,
-                              .time = time[i],
-                              .bytes = problem_bytes(p, size),
-                              .limit = limit };
-
-        if (graph && time[i].samples == 0)
-            continue;
-        row.impl = impl[i].name;
-        row.verified = verify(b, p, &impl[i], refs, row.why, sizeof row.why);
-        b->failed |= !row.verified || time[i].samples == 0;
-        report_add(&b->report, &row);
-    }
 }
 
 static void run_size(struct bench *b, const struct problem *p, const struct peer_size *size, ptxgen_loaded **loaded)
 {
     struct impl impl[IMPLS_MAX];
-    struct references refs = { { false }, { { { 0 }, { 0 } } } };
-    char why[160] = "";
-    int n = 0, kept = 0;
+    struct references refs = { .problem = p };
+    struct subject s = { p->name, *size, problem_bytes(p, size), verify, &refs };
 
     b->a.size = *size;
     set_sizes(p, size, b->a.psize);
-    for (int i = 0; i < b->o.nours; i++)
-        if (loaded[i]) {
-            impl[n] = (struct impl){ .loaded = loaded[i] };
-            impl[n++].name = b->o.ours[i].label;
-        }
-    if (!b->o.alone)
-        n = add_peers(b, p->name, false, impl, n);
-    if (!make_pools(b, p, size)) {
+    if (make_pools(b, p, size)) {
+        int n = subject_open(b, &s, loaded, impl);
+
+        subject_time(b, &s, impl, n, memory_limit(b, p, &s, false), false);
+        if (b->o.graph && size->n <= graph_size_max)
+            subject_time(b, &s, impl, n, memory_limit(b, p, &s, true), true);
+        subject_close(b, impl, n);
+    } else {
         say_diagnostics(b, "no memory for the data");
-        free_outputs(b);
-        free_offsets(b);
         b->failed = true;
-        return;
     }
-    /* What is wrong before it is timed is reported and left out. */
-    for (int i = 0; i < n; i++)
-        if (impl_prepare(&b->a, &impl[i]) && verify(b, p, &impl[i], &refs, why, sizeof why)) {
-            impl[kept++] = impl[i];
-        } else {
-            fprintf(stderr, "gpubench: %s n=%lld %s: %s\n", p->name, (long long)size->n, impl[i].name, why);
-            say_diagnostics(b, "before timing");
-            ptxgen_gpu_free(b->a.gpu, impl[i].temp);
-            b->failed = true;
-        }
-    run_mode(b, p, size, impl, kept, &refs, false);
-    if (b->o.graph && size->n <= graph_size_max)
-        run_mode(b, p, size, impl, kept, &refs, true);
-    for (int i = 0; i < kept; i++)
-        ptxgen_gpu_free(b->a.gpu, impl[i].temp);
     free_outputs(b);
     free_offsets(b);
 }
@@ -440,16 +351,12 @@ static bool open_device(struct bench *b)
 
 static void write_reports(struct bench *b)
 {
-    FILE *json = b->o.json ? fopen(b->o.json, "w") : NULL, *csv = b->o.csv ? fopen(b->o.csv, "w") : NULL;
+    FILE *csv = b->o.csv ? fopen(b->o.csv, "w") : NULL;
 
     report_tables(&b->report, stdout);
-    if (json)
-        report_json(&b->report, ptxgen_gpu_describe(b->a.gpu), b->o.commit, json);
     if (csv)
         report_csv(&b->report, ptxgen_gpu_describe(b->a.gpu), b->o.commit, csv);
-    b->failed |= (b->o.json && !json) || (b->o.csv && !csv);
-    if (json)
-        fclose(json);
+    b->failed |= b->o.csv && !csv;
     if (csv)
         fclose(csv);
 }
@@ -464,7 +371,7 @@ int main(int argc, char **argv)
             stderr,
             "usage: gpubench [--specs DIR] [--peers LIB] [--problem NAME] [--size N] [--segment N] [--extent AxB[xC]]\n"
             "  [--samples N] [--quick] [--ours LABEL:NAME=VALUE,...] [--no-graph] [--no-peers] [--device K] [--commit "
-            "TEXT] [--json FILE] [--csv FILE]\n");
+            "TEXT] [--csv FILE]\n");
         return 2;
     }
     if (ptxgen_session_create(&b.a.s) != PTXGEN_OK)

@@ -52,11 +52,7 @@ static bool take_option(struct options *o, const char *name, char *value)
     const struct {
         const char *name;
         const char **to;
-    } text[] = { { "--specs", &o->specs },
-                 { "--peers", &o->peers },
-                 { "--json", &o->json },
-                 { "--csv", &o->csv },
-                 { "--commit", &o->commit } };
+    } text[] = { { "--specs", &o->specs }, { "--peers", &o->peers }, { "--csv", &o->csv }, { "--commit", &o->commit } };
 
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
         if (strcmp(name, text[i].name) == 0) {

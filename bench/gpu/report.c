@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - results as a table per problem, as JSON in google-benchmark's form, as CSV. */
+/* report.c - results as a table per problem, and as CSV. */
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 void report_add(struct report *r, const struct result *row)
 {
@@ -37,7 +35,7 @@ static double own_time(const struct report *r, const struct result *row)
     return 0;
 }
 
-static void size_text(const struct peer_size *size, char *text, size_t length)
+void size_text(const struct peer_size *size, char *text, size_t length)
 {
     const int64_t *e = size->extent;
     int exponent = 0;
@@ -100,7 +98,7 @@ void report_tables(const struct report *r, FILE *to)
     }
 }
 
-/* ---- CSV, JSON ------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------------------- */
 void report_csv(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to)
 {
     fprintf(to, "# %s, driver for CUDA %d.%d, commit %s\n", gpu->name, gpu->driver / 1000, gpu->driver % 1000 / 10,
@@ -118,57 +116,4 @@ void report_csv(const struct report *r, const ptxgen_gpu_info *gpu, const char *
                     (long long)x->size.n, (long long)x->size.segment, x->impl, x->time.median * 1e6, x->time.p10 * 1e6,
                     x->time.p90 * 1e6, x->time.host * 1e6, x->bytes, x->limit * 1e6, x->verified, shape);
     }
-}
-
-static void json_context(const ptxgen_gpu_info *gpu, const char *commit, FILE *to)
-{
-    char date[40] = "", host[64] = "";
-    time_t t = time(NULL);
-
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&t));
-    gethostname(host, sizeof host - 1);
-    fprintf(to,
-            "  \"context\": {\n    \"date\": \"%s\",\n    \"host_name\": \"%s\",\n    \"executable\": \"gpubench\",\n"
-            "    \"num_cpus\": %ld,\n    \"gpu\": \"%s\",\n    \"multiprocessors\": %d,\n    \"l2_bytes\": %llu,\n"
-            "    \"cuda_driver\": %d,\n    \"ptxgen\": \"%s\",\n    \"commit\": \"%s\"\n  },\n",
-            date, host, sysconf(_SC_NPROCESSORS_ONLN), gpu->name, gpu->multiprocessors, (unsigned long long)gpu->l2,
-            gpu->driver, ptxgen_version(), commit);
-}
-
-static void json_row(const struct result *x, const char *separator, FILE *to)
-{
-    char shape[48];
-
-    size_text(&x->size, shape, sizeof shape);
-    fprintf(to, "%s\n    {\"name\": \"%s/%s/", separator, x->problem, x->mode);
-    if (x->size.extent[2])
-        fprintf(to, "%s", shape);
-    else
-        fprintf(to, "%lld", (long long)x->size.n);
-    if (x->size.segment)
-        fprintf(to, "/%lld", (long long)x->size.segment);
-    fprintf(
-        to,
-        "/%s\", \"run_type\": \"aggregate\", \"aggregate_name\": \"median\", \"repetitions\": %d, \"iterations\": %d, "
-        "\"real_time\": %.6g, \"cpu_time\": %.6g, \"time_unit\": \"us\", \"bytes_per_second\": %.6g, "
-        "\"p10\": %.6g, \"p90\": %.6g, \"limit\": %.6g, \"is_limit\": %s, \"verified\": %s, "
-        "\"problem\": \"%s\", \"mode\": \"%s\", \"n\": %lld, \"segment\": %lld, \"implementation\": \"%s\"}",
-        x->impl, x->time.samples, x->time.batch, x->time.median * 1e6, x->time.host * 1e6, x->bytes / x->time.median,
-        x->time.p10 * 1e6, x->time.p90 * 1e6, x->limit * 1e6, x->is_limit ? "true" : "false",
-        x->verified ? "true" : "false", x->problem, x->mode, (long long)x->size.n, (long long)x->size.segment, x->impl);
-}
-
-void report_json(const struct report *r, const ptxgen_gpu_info *gpu, const char *commit, FILE *to)
-{
-    const char *separator = "";
-
-    fputs("{\n", to);
-    json_context(gpu, commit, to);
-    fputs("  \"benchmarks\": [", to);
-    for (int i = 0; i < r->count; i++)
-        if (r->row[i].time.samples) {
-            json_row(&r->row[i], separator, to);
-            separator = ",";
-        }
-    fputs("\n  ]\n}\n", to);
 }

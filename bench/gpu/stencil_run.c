@@ -102,14 +102,6 @@ static bool place_outputs(struct run *r)
     return ok;
 }
 
-static void free_outputs(struct arena_gpu *a)
-{
-    for (int o = 0; o < OUTPUTS_MAX; o++) {
-        ptxgen_gpu_free(a->gpu, a->output[o]);
-        a->output[o] = NULL;
-    }
-}
-
 /* ---- verification -------------------------------------------------------------------------------- */
 /* Points [first, first + count) of an output of the first slot. */
 static bool check_range(struct run *r, int output, int64_t first, int64_t count, char *why, size_t length)
@@ -126,9 +118,10 @@ static bool check_range(struct run *r, int output, int64_t first, int64_t count,
     return ok;
 }
 
-static bool verify(struct run *r, struct impl *impl, char *why, size_t length)
+static bool verify(struct bench *b, void *of, struct impl *impl, char *why, size_t length)
 {
-    struct arena_gpu *a = &r->b->a;
+    struct run *r = of;
+    struct arena_gpu *a = &b->a;
     const int64_t n = r->points, part = n < CHECKED_POINTS ? n : CHECKED_POINTS;
     bool ok = true;
 
@@ -146,17 +139,11 @@ static bool verify(struct run *r, struct impl *impl, char *why, size_t length)
 }
 
 /* ---- times ------------------------------------------------------------------------------------------ */
-/* The best copy that reads and writes as many bytes together, and a row for it; 0: not measured. */
-static double copy_limit(struct run *r, struct pool *pool)
+/* The best copy that reads and writes as many bytes together. */
+static double copy_limit(struct run *r, const struct pool *pool, const struct subject *s)
 {
-    struct bench *b = r->b;
-    struct arena_gpu a = b->a;
-    struct impl impl[IMPLS_MAX];
-    struct timing time[IMPLS_MAX];
-    struct result row = {
-        .problem = r->f.stencil->name, .mode = "stream", .size = r->size, .is_limit = true, .bytes = r->bytes
-    };
-    int n = add_peers(b, "copy", true, impl, 0);
+    struct arena_gpu a = r->b->a;
+    double seconds;
 
     a.size = (struct peer_size){ .n = (int64_t)(r->bytes / 2) };
     a.input[0] = pool->device;
@@ -167,88 +154,28 @@ static double copy_limit(struct run *r, struct pool *pool)
     a.slots = 1;
     if (ptxgen_gpu_alloc(a.s, a.gpu, a.input_stride[0], &a.output[0]) != PTXGEN_OK)
         return 0;
-    for (int i = 0; i < n; i++)
-        if (!impl_prepare(&a, &impl[i]))
-            n = 0;
-    measure_stream(&a, impl, n, b->o.samples, time);
-    for (int i = 0; i < n; i++) {
-        ptxgen_gpu_free(a.gpu, impl[i].temp);
-        if (time[i].samples && (row.time.samples == 0 || time[i].median < row.time.median)) {
-            row.time = time[i];
-            row.impl = impl[i].name;
-        }
-    }
+    seconds = subject_limit(r->b, s, &a, "copy", false);
     ptxgen_gpu_free(a.gpu, a.output[0]);
-    if (row.time.samples == 0)
-        return 0;
-    row.limit = row.time.median;
-    report_add(&b->report, &row);
-    return row.time.median;
-}
-
-static void say_wrong(struct run *r, const struct impl *impl, const char *why)
-{
-    const int64_t *e = r->f.extent;
-
-    fprintf(stderr, "gpubench: %s %lldx%lldx%lld %s: %s\n", r->f.stencil->name, (long long)e[0], (long long)e[1],
-            (long long)e[2], impl->name, why);
-    say_diagnostics(r->b, "before timing");
-    r->b->failed = true;
-}
-
-static void time_all(struct run *r, struct pool *pool, struct impl *impl, int n)
-{
-    struct bench *b = r->b;
-    struct timing time[IMPLS_MAX];
-    const double limit = copy_limit(r, pool);
-
-    measure_stream(&b->a, impl, n, b->o.samples, time);
-    for (int i = 0; i < n; i++) {
-        struct result row = { .problem = r->f.stencil->name,
-                              .impl = impl[i].name,
-                              .mode = "stream",
-                              .size = r->size,
-                              .time = time[i],
-                              .bytes = r->bytes,
-                              .limit = limit };
-
-        row.verified = verify(r, &impl[i], row.why, sizeof row.why);
-        b->failed |= !row.verified || time[i].samples == 0;
-        report_add(&b->report, &row);
-    }
+    return seconds;
 }
 
 static void run_extent(struct run *r, struct pool *pool, ptxgen_loaded **loaded)
 {
     struct bench *b = r->b;
     struct impl impl[IMPLS_MAX];
-    char why[160] = "";
-    int n = 0, kept = 0;
+    struct subject s = { r->f.stencil->name, r->size, r->bytes, verify, r };
 
-    for (int i = 0; i < b->o.nours; i++)
-        if (loaded[i]) {
-            impl[n] = (struct impl){ .loaded = loaded[i] };
-            impl[n++].name = b->o.ours[i].label;
-        }
-    n = add_peers(b, r->f.stencil->name, false, impl, n);
-    if (!place_inputs(r, pool) || !place_outputs(r)) {
+    if (place_inputs(r, pool) && place_outputs(r)) {
+        b->a.next = 0;
+        int n = subject_open(b, &s, loaded, impl);
+
+        subject_time(b, &s, impl, n, copy_limit(r, pool, &s), false);
+        subject_close(b, impl, n);
+    } else {
         say_diagnostics(b, "no memory for the data");
-        free_outputs(&b->a);
         b->failed = true;
-        return;
     }
-    b->a.next = 0;
-    for (int i = 0; i < n; i++)
-        if (impl_prepare(&b->a, &impl[i]) && verify(r, &impl[i], why, sizeof why)) {
-            impl[kept++] = impl[i];
-        } else {
-            say_wrong(r, &impl[i], why);
-            ptxgen_gpu_free(b->a.gpu, impl[i].temp);
-        }
-    time_all(r, pool, impl, kept);
-    for (int i = 0; i < kept; i++)
-        ptxgen_gpu_free(b->a.gpu, impl[i].temp);
-    free_outputs(&b->a);
+    free_outputs(b);
 }
 
 /* ---- stencils --------------------------------------------------------------------------------------- */

@@ -46,15 +46,25 @@ static void say(const char *name, double begin)
     }
 
 CALL(cuInit, (unsigned flags), (flags))
+CALL(cuDeviceGetName, (char *name, int bytes, int device), (name, bytes, device))
+CALL(cuDeviceTotalMem_v2, (size_t * bytes, int device), (bytes, device))
+CALL(cuDeviceGetAttribute, (int *value, int attribute, int device), (value, attribute, device))
 CALL(cuDevicePrimaryCtxRetain, (void **context, int device), (context, device))
 CALL(cuCtxSynchronize, (void), ())
 CALL(cuModuleLoadDataEx, (void **module, const void *image, unsigned n, int *option, void **value),
      (module, image, n, option, value))
 CALL(cuModuleGetFunction, (void **function, void *module, const char *name), (function, module, name))
+CALL(cuFuncGetAttribute, (int *value, int attribute, void *function), (value, attribute, function))
+CALL(cuFuncSetAttribute, (void *function, int attribute, int value), (function, attribute, value))
+CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, void *function, int threads, size_t shared),
+     (blocks, function, threads, shared))
 CALL(cuMemAlloc_v2, (unsigned long long *p, size_t bytes), (p, bytes))
 CALL(cuMemAllocAsync, (unsigned long long *p, size_t bytes, void *stream), (p, bytes, stream))
 CALL(cuMemcpyHtoD_v2, (unsigned long long to, const void *from, size_t bytes), (to, from, bytes))
 CALL(cuMemcpyDtoH_v2, (void *to, unsigned long long from, size_t bytes), (to, from, bytes))
+CALL(cuMemsetD8Async, (unsigned long long to, unsigned char value, size_t bytes, void *stream),
+     (to, value, bytes, stream))
+CALL(cuStreamIsCapturing, (void *stream, int *status), (stream, status))
 CALL(cuStreamCreate, (void **stream, unsigned flags), (stream, flags))
 CALL(cuStreamSynchronize, (void *stream), (stream))
 CALL(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags), (exec, graph, flags))

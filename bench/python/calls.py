@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""calls.py [--json FILE] [--native LIBRARY] [overhead] [first] - what a call from Python costs, beside PyTorch, CuPy, JAX and Triton.
+"""calls.py [--json FILE] [--native LIBRARY] [--driver-calls LIBRARY] [--batches N] [overhead] [first] - what a call from Python costs, beside
+PyTorch, CuPy, JAX and Triton.
 
 overhead  microseconds of the processor for a call with 1024 elements: the median of batches, and the least; each batch starts with an
           idle GPU and is too short to fill the queue of launches.  Calls of one kind are measured in turn, batch by batch.  By native.c:
           "C": launches by the C library alone; "driver": launches of an empty kernel by cuLaunchKernel, and by cuLaunchKernelEx as a
           dependent launch.  "pdl=1": the map as a dependent launch; "alternating": of two sizes in turn; "ptxgen.torch.op": the same
           function as an operator of PyTorch, called by itself, and alone in a function that torch.compile compiled
-first     milliseconds of the first call in a process whose library and context are ready: nothing in any cache, then from the cache
+first     milliseconds of the first call in a process whose library and context are ready: nothing in any cache, then from the cache.
+          With libdriver_calls.so, another run of each says which calls of the driver took how long.  "PTX compiler loaded": the driver's
+          library for that is there before the clock starts, which shows what its loading takes
+
+--batches 1 measures nothing of use, and leaves the caches of all libraries filled.
 
 A part that fails says so, and the others go on; the exit status is 1 then.  Without arguments: all of them.
 """
 import itertools
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -21,12 +27,12 @@ import tempfile
 import time
 import traceback
 
-N, BATCH, BATCHES = 1024, 200, 100
+N, BATCH = 1024, 200
 SUM = "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {sum: f32}\n"
 SCAN = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n"
 MAP = "kind: stencil\ninputs: {x: 'f32[n]'}\noutputs: {y: {type: 'f32[n]', value: x * x + 1}}\n"
 HERE = os.path.dirname(os.path.abspath(__file__))
-rows, failed, FILE, NATIVE = [], [], [], []
+rows, failed, FILE, NATIVE, DRIVER_CALLS, BATCHES = [], [], [], [], [], []
 
 def row(part, name, library, value, unit, least=None, note=""):
     rows.append({"part": part, "what": name, "library": library, "value": value, "least": least, "unit": unit, "note": note})
@@ -46,6 +52,9 @@ def attempt(part, name, library, action):
     except Exception as error:  # pylint: disable=broad-except
         failed.append(f"{part} {name} {library}")
         print(f"{part:9} {name:28} {library:22} failed: {type(error).__name__}: {error}\n{traceback.format_exc()}", flush=True)
+
+def batches_asked():
+    return int(BATCHES[0]) if BATCHES else 100
 
 # ---- overhead ---------------------------------------------------------------------------------------------------------------------
 def looped(call):
@@ -67,7 +76,7 @@ def in_turn(name, wait, batches, notes=None):
 
     for library in batches:
         attempt("overhead", name, library, lambda library=library: begin(library))
-    for _ in range(BATCHES):
+    for _ in range(batches_asked()):
         for library, values in times.items():
             wait()
             values.append(batches[library]())
@@ -78,7 +87,7 @@ def in_turn(name, wait, batches, notes=None):
 def overhead(call, wait):
     batch, times = looped(call), []
     batch()
-    for _ in range(BATCHES):
+    for _ in range(batches_asked()):
         wait()
         times.append(batch())
     wait()
@@ -184,6 +193,9 @@ FIRST = {
     "ptxgen": ("import torch, ptxgen; x = torch.ones(1 << 20, device='cuda'); torch.cuda.synchronize()",
                "f = ptxgen.compile(SPEC); f.prepare(x); ready = time.perf_counter(); f(x); torch.cuda.synchronize(); "
                "print('OF WHICH', round((time.perf_counter() - ready) * 1e3, 2), 'after prepare()')"),
+    "ptxgen, PTX compiler loaded": ("import contextlib, ctypes, torch, ptxgen; x = torch.ones(1 << 20, device='cuda'); torch.cuda.synchronize()\n"
+                                    "with contextlib.suppress(OSError): ctypes.CDLL('libnvidia-ptxjitcompiler.so.1')",
+                                    "f = ptxgen.compile(SPEC); f(x); torch.cuda.synchronize()"),
     "triton (an elementwise kernel)": (f"import torch, triton, sys; sys.path.insert(0, {HERE!r}); x = torch.ones(1 << 20, device='cuda'); "
                                        "y = torch.empty_like(x); torch.cuda.synchronize()",
                                        "from with_triton import square; square[(1024,)](x, y, 1 << 20, BLOCK=1024); "
@@ -194,43 +206,70 @@ FIRST = {
                       "torch.compile(lambda x: (x * x).sum())(x); torch.cuda.synchronize()"),
 }
 
-def first_call(prepare, action, spec, folder):
-    code = f"import time\nSPEC = {spec!r}\n{prepare}\nbegin = time.perf_counter()\n{action}\nprint('MS', (time.perf_counter() - begin) * 1e3)\n"
-    names = ("PTXGEN_CACHE", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
-    environment = {**os.environ, **{name: os.path.join(folder, name) for name in names}, "TMPDIR": folder}
-    for name in names:
-        os.makedirs(environment[name], exist_ok=True)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False)
-    found = [line for line in done.stdout.splitlines() if line.startswith("MS ")]
-    if not found:
-        if "ModuleNotFoundError" in done.stderr or "ImportError" in done.stderr:
-            raise ImportError(done.stderr.strip().splitlines()[-1])
-        raise RuntimeError(done.stderr[-2000:])
-    more = [line for line in done.stdout.splitlines() if line.startswith("OF WHICH")]
-    return float(found[0].split()[1]), " ".join(more).lower()
+class First:
+    """A process that prepares, waits for its turn, and takes the time of a first call.  Its caches are in a folder."""
+
+    def __init__(self, name, library, spec, folder, **environment):
+        prepare, action = FIRST[library]
+        self.name, self.library, self.files = name, library, tempfile.TemporaryFile("w+", encoding="utf-8")
+        code = (f"import sys, time\nSPEC = {spec!r}\n{prepare}\nprint('READY', flush=True)\nsys.stdin.readline()\nbegin = time.perf_counter()\n{action}\n"
+                "print('MS', (time.perf_counter() - begin) * 1e3)\n")
+        caches = {name: os.path.join(folder, name) for name in ("PTXGEN_CACHE", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
+        for path in caches.values():
+            os.makedirs(path, exist_ok=True)
+        self.process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.files, text=True,
+                                        env={**os.environ, "TMPDIR": folder, **caches, **environment})
+
+    def ready(self):
+        while (line := self.process.stdout.readline()) and line != "READY\n":
+            pass
+
+    def take(self):
+        """(milliseconds, what it says besides)"""
+        try:
+            said = self.process.communicate("go\n" if self.process.poll() is None else None, timeout=120)[0]
+        finally:
+            self.process.kill()  # where it took too long
+        self.files.seek(0)
+        errors = self.files.read()
+        found = re.search(r"^MS ([\d.]+)$", said or "", re.M)
+        if found is None and ("ModuleNotFoundError" in errors or "ImportError" in errors):
+            raise ImportError(errors.strip().splitlines()[-1])
+        if found is None:
+            raise RuntimeError(errors[-2000:])
+        return float(found[1]), " ".join([*(line.lower() for line in said.splitlines() if line.startswith("OF WHICH")), *of_the_driver(errors)])
+
+def of_the_driver(errors):
+    """What libdriver_calls.so wrote: milliseconds by call, the longest first."""
+    times = {}
+    for found in re.finditer(r"^\d+ +[\d.]+ +([\d.]+) ms (cu\w+)$", errors, re.M):
+        times[found[2]] = times.get(found[2], 0) + float(found[1])
+    return [f"{name} {ms:.2f}" for name, ms in sorted(times.items(), key=lambda item: -item[1])]
 
 def first_calls():
-    def both(name, library, spec):
-        prepare, action = FIRST[library]
-        cold, warm = [], []
-        for _ in range(3 if spec == SUM else 1):
-            with tempfile.TemporaryDirectory() as folder:
-                cold.append(first_call(prepare, action, spec, folder))
-                warm.append(first_call(prepare, action, spec, folder))
-        for form, times in (("cold", cold), ("from the cache", warm)):
-            middle = sorted(times)[len(times) // 2]
-            row("first", f"{name}, {form}", library, middle[0], "ms", min(times)[0], middle[1])
-
-    for name, spec in (("sum", SUM), ("scan", SCAN)):
-        attempt("first", name, "ptxgen", lambda name=name, spec=spec: both(name, "ptxgen", spec))
-    for library in list(FIRST)[1:]:
-        attempt("first", "a kernel", library, lambda library=library: both("a kernel", library, ""))
+    """All processes of a kind prepare at the same time; then each has the machine to itself."""
+    wanted = [(name, "ptxgen", spec, {}) for name, spec in (("sum", SUM), ("scan", SCAN)) for _ in range(3)]
+    wanted += [(f"{name}, the driver's calls", "ptxgen", spec, {"PTXGEN_LIBCUDA": path, "DRIVER_CALLS_FROM": "0.02"}) for name, spec in (("sum", SUM), ("scan", SCAN))
+               for path in DRIVER_CALLS]
+    wanted += [(name, "ptxgen, PTX compiler loaded", spec, {}) for name, spec in (("sum", SUM), ("scan", SCAN))]
+    wanted += [("a kernel", library, "", {}) for library in list(FIRST)[2:]]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for form in ("cold", "from the cache"):
+            made = [First(name, library, spec, os.path.join(folder, str(i)), **more) for i, (name, library, spec, more) in enumerate(wanted)]
+            taken = {(first.name, first.library): [] for first in made}
+            for first in made:
+                first.ready()
+            for first in made:
+                attempt("first", first.name, first.library, lambda first=first: taken[first.name, first.library].append(first.take()))
+            for (name, library), times in ((key, sorted(times)) for key, times in taken.items() if times):
+                ms, said = times[len(times) // 2]
+                row("first", f"{name}, {form}", library, ms, "ms", times[0][0], said)
 
 PARTS = {"overhead": (torch_overheads, triton_overheads, cupy_overheads, jax_overheads), "first": (first_calls,)}
 
 def main():
     arguments = sys.argv[1:]
-    for option, to in (("--json", FILE), ("--native", NATIVE)):
+    for option, to in (("--json", FILE), ("--native", NATIVE), ("--driver-calls", DRIVER_CALLS), ("--batches", BATCHES)):
         if option in arguments:
             at = arguments.index(option)
             to.append(arguments[at + 1])

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""examples.py [--out DIR] [--native LIBRARY] [--dry] [NAME...] - examples/python beside PyTorch, CuPy, Triton and cuda.compute.
+"""examples.py [--out DIR] [--native LIBRARY] [--dry] [--once] [NAME...] - examples/python beside PyTorch, CuPy, Triton and cuda.compute.
 
 The same arrays for all, in one run on one GPU.  A result that differs from ptxgen's fails.  Lines are counted in the sources: what
 defines the function, with all that it uses, without imports, comments and blank lines.  Times are microseconds of the GPU between
 events, medians of batches.  "C": launches by the C library alone on the same arrays, in turn with the calls from Python.
 DIR gets examples.csv, examples.md and examples.svg.  --dry: few elements and no GPU, with NumPy in place of CuPy; times mean nothing then.
+--once: one sample of few calls, which fills the libraries' caches.
 """
 import argparse
 import ast
@@ -22,7 +23,7 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples/python"
 PEERS = {"torch": "PyTorch", "cupy": "CuPy", "triton": "Triton", "compute": "cuda.compute"}
-SAMPLES, BATCH_SECONDS = 15, 4e-3
+SAMPLES, BATCH_SECONDS = [15], 4e-3
 
 def example_arguments(torch, dry):
     """{example: (what is computed, arguments by name)}, made when they are asked for."""
@@ -93,7 +94,7 @@ def measure(torch, *calls):
         return max(call(3), 1e-7)
 
     counts = [min(200, max(1, round(BATCH_SECONDS / once(call)))) for call in calls]
-    times = [[call(count) for call, count in zip(calls, counts)] for _ in range(SAMPLES)]
+    times = [[call(count) for call, count in zip(calls, counts)] for _ in range(SAMPLES[0])]
     return [statistics.median(column) for column in zip(*times)]
 
 def native_library(path):
@@ -246,7 +247,9 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--native")
     parser.add_argument("--dry", action="store_true")
+    parser.add_argument("--once", action="store_true")
     given = parser.parse_args()
+    SAMPLES[0] = 1 if given.once else SAMPLES[0]
     sys.path[:0] = [str(EXAMPLES), str(HERE)]
     sys.argv[1:] = ["torch"]
     if given.dry:

@@ -49,7 +49,7 @@ static bool learn(struct fact *to, const struct taken *t)
         unit *= t->shape[d];
     }
     to->bytes = (uintptr_t)unit * ((t->type.bits + 7u) / 8);
-    return unit > 0;
+    return unit > 0 && t->type.code != DL_COMPLEX; /* a mark of the tensor may say that they are conjugated */
 }
 
 /* The arrays of the call that the caller gave. */

@@ -252,13 +252,28 @@ PyObject *array_capsule(PyObject *array)
 
 void array_elsewhere(PyObject *array) { ((Array *)array)->elsewhere = true; }
 
+/* A consumer that asks for a copy, or for memory elsewhere, would take the array's own for that. */
+static bool given_as_it_is(const Array *a, PyObject *device, PyObject *copy)
+{
+    int type = a->device.type, id = a->device.id;
+
+    if (device && device != Py_None && (!PyTuple_Check(device) || !PyArg_ParseTuple(device, "ii", &type, &id))) {
+        PyErr_SetString(PyExc_TypeError, "dl_device is a pair of numbers, as __dlpack_device__() gives");
+        return false;
+    }
+    const bool copies = copy && copy != Py_None && PyObject_IsTrue(copy) != 0;
+    if (!PyErr_Occurred() && (copies || type != a->device.type || id != a->device.id))
+        PyErr_SetString(PyExc_BufferError, "the array is given where it lies, and is not copied");
+    return !PyErr_Occurred();
+}
+
 static PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *words[] = { "stream", "max_version", "dl_device", "copy", NULL };
-    PyObject *stream = NULL, *ignored;
+    PyObject *stream = NULL, *version, *device = NULL, *copy = NULL;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", words, &stream, &ignored, &ignored, &ignored) ||
-        !wait_for((Array *)self, stream))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", words, &stream, &version, &device, &copy) ||
+        !given_as_it_is((Array *)self, device, copy) || !wait_for((Array *)self, stream))
         return NULL;
     return array_capsule(self);
 }
@@ -317,14 +332,60 @@ static PyObject *array_tolist(PyObject *self, PyObject *nothing)
     return list;
 }
 
+/* A single value as a number: without these, float() and int() would read the buffer as text. */
+static PyObject *array_value(PyObject *self)
+{
+    const Array *a = (Array *)self;
+
+    if (a->ndim == 0 && !on_gpu(a->device) && a->type.code != DL_BFLOAT)
+        return array_tolist(self, NULL);
+    PyErr_Format(PyExc_TypeError,
+                 on_gpu(a->device) ? "%R shows its elements through DLPack and the CUDA array interface"
+                 : a->ndim > 0     ? "%R is no single value; tolist() gives its elements"
+                                   : "%R has the bits of a bf16, for which Python has no number",
+                 self);
+    return NULL;
+}
+
+static PyObject *value_as(PyObject *self, PyObject *(*convert)(PyObject *))
+{
+    PyObject *value = array_value(self), *made = value ? convert(value) : NULL;
+
+    Py_XDECREF(value);
+    return made;
+}
+
+static PyObject *array_float(PyObject *self) { return value_as(self, PyNumber_Float); }
+
+static PyObject *array_int(PyObject *self) { return value_as(self, PyNumber_Long); }
+
+static PyObject *array_index(PyObject *self) { return value_as(self, PyNumber_Index); }
+
+static int array_truth(PyObject *self)
+{
+    PyObject *value = array_value(self);
+    const int truth = value ? PyObject_IsTrue(value) : -1;
+
+    Py_XDECREF(value);
+    return truth;
+}
+
+/* With the elements where they are few and have a form in Python. */
 static PyObject *array_repr(PyObject *self)
 {
+    enum { SHOWN = 16 };
     Array *a = (Array *)self;
-    PyObject *shape = array_shape(self, NULL);
-    PyObject *text = shape ? PyUnicode_FromFormat("<ptxgen.Array %s %S on %s>", PyBytes_AsString(a->format), shape,
-                                                  on_gpu(a->device) ? "a GPU" : "the host")
-                           : NULL;
+    PyObject *shape = array_shape(self, NULL), *text = NULL;
+    const bool hidden = on_gpu(a->device) || a->bytes > SHOWN * a->item || a->type.code == DL_BFLOAT;
+    PyObject *list = hidden ? NULL : array_tolist(self, NULL);
 
+    PyErr_Clear();
+    if (shape && list)
+        text = PyUnicode_FromFormat("<ptxgen.Array %s %S on the host: %R>", PyBytes_AsString(a->format), shape, list);
+    else if (shape)
+        text = PyUnicode_FromFormat("<ptxgen.Array %s %S on %s>", PyBytes_AsString(a->format), shape,
+                                    on_gpu(a->device) ? "a GPU" : "the host");
+    Py_XDECREF(list);
     Py_XDECREF(shape);
     return text;
 }
@@ -349,6 +410,10 @@ bool array_ready(PyObject *module)
         { Py_tp_methods, methods },
         { Py_tp_getset, attributes },
         { Py_bf_getbuffer, array_buffer },
+        { Py_nb_float, array_float },
+        { Py_nb_int, array_int },
+        { Py_nb_index, array_index },
+        { Py_nb_bool, array_truth },
         { Py_tp_doc, "A result for callers without a library of arrays: a buffer on the host, DLPack on a GPU." },
         { 0, NULL },
     };

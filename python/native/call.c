@@ -91,6 +91,23 @@ bool call_accept(struct call *c, int i, bool first)
     return true;
 }
 
+/* The interface of a later array names another stream: its work comes first. */
+static bool after_its_own(struct call *c, const struct taken *t)
+{
+    ptxgen_session *s = NULL;
+    ptxgen_gpu *gpu = gpu_at(c->device.id < 0 ? 0 : c->device.id);
+
+    if (gpu == NULL)
+        return false;
+    if (ptxgen_session_create(&s) != PTXGEN_OK)
+        return PyErr_NoMemory() != NULL;
+    const ptxgen_status status = ptxgen_stream_wait(s, gpu, t->stream);
+    if (status != PTXGEN_OK)
+        raise_status(status, s);
+    ptxgen_session_destroy(s);
+    return status == PTXGEN_OK;
+}
+
 static bool take_array(struct call *c, int i)
 {
     struct slot *slot = &c->f->slot[i];
@@ -119,7 +136,7 @@ static bool take_array(struct call *c, int i)
     if (first && on_gpu(c->device) && c->stream_object == NULL && c->jax_device == NULL &&
         !producer_stream(&own, t, c->device.id < 0 ? 0 : c->device.id, &c->stream))
         return false;
-    return true;
+    return !t->has_stream || t->stream == c->stream || after_its_own(c, t);
 }
 
 /* ---- outputs ----------------------------------------------------------------------------------------------------- */
@@ -245,8 +262,7 @@ static void pretend(struct call *c)
 bool call_begin(struct call *c, Function *f, PyObject *const *args, Py_ssize_t nargs, PyObject *names, enum purpose why)
 {
     call_clear(c, f);
-    if (!call_words(c, args, nargs, names, why) ||
-        (c->stream_object && c->stream_object != Py_None && !stream_given(c->stream_object, &c->stream)))
+    if (!call_words(c, args, nargs, names, why) || (c->stream_object && !stream_given(c->stream_object, &c->stream)))
         return false;
     for (int i = 0; i < f->inputs; i++)
         if (c->object[i] && !take_array(c, i))

@@ -11,6 +11,12 @@ static const char *utf8(PyObject *name) { return PyUnicode_AsUTF8AndSize(name, N
 
 static bool too_many(PyObject *name) { return refuse("array '%s' has more than %d dimensions", utf8(name), RANK_MAX); }
 
+static bool masked(PyObject *name)
+{
+    return refuse("array '%s' has a mask, which would not be looked at; give what it holds, or a filled copy",
+                  utf8(name));
+}
+
 /* Shape, and whether elements lie in row-major order without gaps; strides in units of `unit` bytes, or NULL. */
 static bool take_shape(int ndim, const int64_t *shape, const int64_t *strides, int64_t unit, PyObject *name,
                        struct taken *to)
@@ -70,14 +76,31 @@ static bool take_capsule(PyObject *capsule, PyObject *name, struct taken *to)
     return m && take_tensor(&m->tensor, name, to);
 }
 
+/* x.conj() of torch is x's memory and a mark, which DLPack does not know. */
+static bool conjugated(PyObject *object, const struct taken *t)
+{
+    static PyObject *name;
+    PyObject *method = t->type.code == DL_COMPLEX ? attribute(object, "is_conj", &name) : NULL;
+    PyObject *answer = method ? PyObject_CallNoArgs(method) : NULL;
+    const bool yes = answer && PyObject_IsTrue(answer) == 1;
+
+    PyErr_Clear();
+    Py_XDECREF(method);
+    Py_XDECREF(answer);
+    return yes;
+}
+
 static bool take_exchange(PyObject *object, const struct dl_exchange *x, PyObject *name, struct taken *to)
 {
     struct dl_tensor view;
     struct dl_versioned *managed;
 
-    if (x->view ? x->view(object, &view) == 0 : x->take_managed(object, &managed) == 0)
-        return x->view ? take_tensor(&view, name, to) : take_managed(managed, name, to);
-    return PyErr_Occurred() ? false : refuse("the library of '%s' does not say where the array lies", utf8(name));
+    if (x->view ? x->view(object, &view) != 0 : x->take_managed(object, &managed) != 0)
+        return PyErr_Occurred() ? false : refuse("the library of '%s' does not say where the array lies", utf8(name));
+    if (!(x->view ? take_tensor(&view, name, to) : take_managed(managed, name, to)))
+        return false;
+    return !conjugated(object, to) ||
+           refuse("array '%s' is to be conjugated when it is read; give a copy, such as x.resolve_conj()", utf8(name));
 }
 
 /* object.__dlpack__(stream=value) */
@@ -167,7 +190,7 @@ static bool take_stream_key(PyObject *dict, struct taken *to)
 static bool read_interface(PyObject *dict, PyObject *name, struct taken *to)
 {
     PyObject *data = PyDict_GetItemString(dict, "data"), *strides = PyDict_GetItemString(dict, "strides");
-    PyObject *typestr = PyDict_GetItemString(dict, "typestr");
+    PyObject *typestr = PyDict_GetItemString(dict, "typestr"), *mask = PyDict_GetItemString(dict, "mask");
     int64_t shape[RANK_MAX + 1], stride[RANK_MAX + 1];
     const int ndim = numbers_of(PyDict_GetItemString(dict, "shape"), shape);
     PyObject *address = data ? PyTuple_GetItem(data, 0) : NULL, *flag = data ? PyTuple_GetItem(data, 1) : NULL;
@@ -175,6 +198,8 @@ static bool read_interface(PyObject *dict, PyObject *name, struct taken *to)
     if (ndim < 0 || !address || !flag || !typestr || !take_typestr(utf8(typestr), to))
         return PyErr_Occurred() ? false
                                 : refuse("the __cuda_array_interface__ of '%s' is of no known form", utf8(name));
+    if (mask && mask != Py_None)
+        return masked(name);
     to->data = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(address);
     to->read_only = PyObject_IsTrue(flag) == 1;
     to->device = (struct dl_device){ DL_CUDA, -1 };
@@ -335,8 +360,7 @@ bool take(PyObject *object, const struct kind *kind, PyObject *name, ptxgen_stre
 {
     memset(to, 0, offsetof(struct taken, buffer));
     if (kind->masked)
-        return refuse("array '%s' has a mask, which would not be looked at; give what it holds, or a filled copy",
-                      utf8(name));
+        return masked(name);
     if (kind->exchange)
         return take_exchange(object, kind->exchange, name, to);
     if (kind->family == FAMILY_NUMPY || PyMemoryView_Check(object))
@@ -388,6 +412,15 @@ static bool same_type(struct dl_type a, const struct slot *slot)
            (a.code == want.code || (a.code == DL_UINT && (want.code == DL_BOOL || want.code == DL_BFLOAT)));
 }
 
+/* Is the field called as another field of the spec?  Names that the spec does not have say nothing. */
+static bool misplaced(const char *name, size_t length, const char *here, const ptxgen_array_info *info)
+{
+    for (int i = 0; i < info->field_count; i++)
+        if (strlen(info->field_name[i]) == length && strncmp(info->field_name[i], name, length) == 0)
+            return strncmp(here, name, length) != 0 || here[length] != ':';
+    return false;
+}
+
 /* "T{f:x:i:y:}" against the fields: same types at the same places. */
 static bool same_fields(const Py_buffer *b, const ptxgen_array_info *info)
 {
@@ -395,10 +428,11 @@ static bool same_fields(const Py_buffer *b, const ptxgen_array_info *info)
     const char *have = b->format, *want = own ? PyBytes_AsString(own) : "";
     bool same = own != NULL && (size_t)b->itemsize == info->element_size;
 
-    while (same && (*have || *want)) { /* letters and pads; byte order and names aside */
+    while (same && (*have || *want)) { /* letters and pads; byte order aside */
         while (*have && strchr("@=<^", *have))
             have++;
         if (*have == ':' && *want == ':') {
+            same = !misplaced(have + 1, strcspn(have + 1, ":"), want + 1, info);
             have += 1 + strcspn(have + 1, ":");
             want += 1 + strcspn(want + 1, ":");
         }
@@ -406,7 +440,7 @@ static bool same_fields(const Py_buffer *b, const ptxgen_array_info *info)
             have++, want++;
         else if (*have == 'L' && sizeof(long) == 8 && *want == 'Q')
             have++, want++;
-        else if ((same = *have == *want))
+        else if ((same = same && *have == *want))
             have += *have != 0, want += *want != 0;
     }
     Py_XDECREF(own);

@@ -35,9 +35,20 @@ static bool no_number(const char *what, const char *name, const char *type, PyOb
                                                                     : NULL;
     if (error) {
         PyErr_Clear();
-        PyErr_Format(error, "%s '%s' is %s, which %R is not", what, name, type, value);
+        PyErr_Format(error, "%s '%s' is %s, which %.100R is not", what, name, type, value);
     }
     return false;
+}
+
+/* The truth of what is no number, say of the text "no", is rarely meant. */
+static int truth_of(PyObject *value)
+{
+    const bool number = value != Py_None && PyObject_Size(value) < 0;
+
+    PyErr_Clear();
+    if (!number)
+        PyErr_SetNone(PyExc_TypeError);
+    return number ? PyObject_IsTrue(value) : 0;
 }
 
 /* Whole numbers in the range of the type; floats rounded to it. */
@@ -52,7 +63,7 @@ static bool take_param(const ptxgen_param_info *info, PyObject *value, ptxgen_va
         out->u = index ? PyLong_AsUnsignedLongLong(index) : 0;
         Py_XDECREF(index);
     } else if (info->type == PTXGEN_BOOL) {
-        out->i = PyObject_IsTrue(value);
+        out->i = truth_of(value);
     } else {
         PyObject *index = PyNumber_Index(value);
         out->i = index ? PyLong_AsLongLong(index) : 0;
@@ -72,9 +83,11 @@ static bool take_param(const ptxgen_param_info *info, PyObject *value, ptxgen_va
 static bool take_size(struct call *c, int i, PyObject *value)
 {
     const char *name = ptxgen_problem_size_name(c->f->problem, i);
-    PyObject *index = PyNumber_Index(value);
     const int64_t given = c->f->size_given[i];
 
+    if (value == Py_None) /* as inspect.signature() says: not given */
+        return true;
+    PyObject *index = PyNumber_Index(value);
     c->size[i] = index ? PyLong_AsLongLong(index) : -1;
     Py_XDECREF(index);
     c->size_from[i] = "the keyword";
@@ -127,7 +140,7 @@ static enum found take_named(struct call *c, PyObject *key, PyObject *value, boo
     if (is(key, out, by_address))
         c->out = value == Py_None ? NULL : value;
     else if (is(key, stream, by_address))
-        c->stream_object = value;
+        c->stream_object = value == Py_None ? NULL : value;
     else
         return UNKNOWN;
     return FOUND;

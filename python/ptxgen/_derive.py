@@ -33,13 +33,41 @@ ONE = {
 }
 
 
-def chosen(condition, g, k):
-    """g for each of two values, of which the condition takes the first."""
-    return (lambda: make("select", condition, g, k(0.0), type=g.type)), (lambda: make("select", condition, k(0.0), g, type=g.type))
+def chosen(condition, g):
+    """g for each of two values, of which the condition takes the first: with when it is so."""
+    return (lambda: (g, condition)), (lambda: (g, opposite(condition)))
+
+
+def opposite(condition):
+    return condition.args[0] if condition.op == "not" else make("not", condition)
+
+
+def under(condition, g, other=None):
+    """g where the condition holds (None: everywhere), the other value (0) elsewhere."""
+    if condition is None:
+        return g
+    pair = g, const(0.0, g.type) if other is None else other
+    return make("select", opposite(condition), *reversed(pair), type=g.type) if condition.op == "not" else make("select", condition, *pair, type=g.type)
+
+
+def settled(gets):
+    """What a node gets, everywhere.  gets: (what, under which condition, whether it is 0 elsewhere already)."""
+    g, when, done = gets
+    return g if done else under(when, g)
+
+
+def joined(one_, two):
+    """The sum of what a node gets in two ways."""
+    (g, when, done), (h, then, also) = one_, two
+    if when is then:
+        return g + h, when, done and also
+    if when is not None and then is opposite(when):
+        return under(when, g, h), None, False
+    return settled(one_) + settled(two), None if when is None or then is None else make("or", when, then), True
 
 
 def parts_of(node, g):
-    """What each argument gets, as functions that make it where it is needed."""
+    """What each argument gets, as functions that make it where it is needed: alone, or with the condition under which it gets that."""
     def k(x):
         return const(x, node.type)
 
@@ -48,13 +76,13 @@ def parts_of(node, g):
     if op in ONE:
         return [lambda: ONE[op](x, node, g, k)]
     if op in ("if", "select"):
-        return [None, *chosen(args[0], g, k)] if is_float(node.type) else []
+        return [None, *chosen(args[0], g)] if is_float(node.type) else []
     if op in ("min", "max"):
-        return chosen(make("<=" if op == "min" else ">=", x, y), g, k)
+        return chosen(make("<=" if op == "min" else ">=", x, y), g)
     if op == "clamp":
         inside = make("and", make(">", x, args[1]), make("<", x, args[2]))
         low, high = make("<=", x, args[1]), make(">=", x, args[2])
-        return [lambda: chosen(inside, g, k)[0](), lambda: chosen(low, g, k)[0](), lambda: chosen(make("and", high, make("not", low)), g, k)[0]()]
+        return [lambda: (g, inside), lambda: (g, low), lambda: (g, make("and", high, make("not", low)))]
     rules = {
         "neg": lambda: [lambda: -g], "+": lambda: [lambda: g] * 2, "-": lambda: [lambda: g, lambda: -g], "*": lambda: [lambda: g * y, lambda: g * x],
         "/": lambda: [lambda: g / y, lambda: -(g * node / y)], "%": lambda: [lambda: g, lambda: -(g * function("trunc", x / y))],
@@ -71,19 +99,22 @@ def parts_of(node, g):
 
 
 def pulled(root, seed, leaves, into=None):
-    """What each leaf gets when the root gets the seed: a dict, added to `into`.  leaves: whether a node is one that counts."""
+    """What each leaf gets when the root gets the seed: a dict, added to `into`.  leaves: whether a node is one that counts.
+
+    What a branch gets is chosen at the leaves, after all factors: a factor may be no number where the branch is not taken, as that of sqrt(x) below 0."""
     into = {} if into is None else into
     order = walk([root])
     active = set()
     for node in order:
         if leaves(node) or any(part in active for part in node.args) and is_float(node.type) and node.op not in FLAT:
             active.add(node)
-    gets = {root: seed}
+    gets = {root: (seed, None, False)}
     for node in reversed(order):
-        g = gets.pop(node, None)
+        g, when, done = gets.pop(node, (None, None, False))
         if g is None or node not in active or zero(g):
             continue
         if leaves(node):
+            g = settled((g, when, done))
             into[node] = into[node] + g if node in into else g
             continue
         parts = parts_of(node, g)
@@ -92,7 +123,10 @@ def pulled(root, seed, leaves, into=None):
         for part, get in zip(node.args, parts):
             if part in active:
                 more = get()
-                gets[part] = gets[part] + more if part in gets else more
+                more, then = more if isinstance(more, tuple) else (more, None)
+                both = then if when is None or then is when else when if then is None else make("and", when, then)
+                more = more, both, done and more is g and then is None
+                gets[part] = joined(gets[part], more) if part in gets else more
     return into
 
 

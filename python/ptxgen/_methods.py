@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of Function that are no calls, over the plain ones of the extension."""
-import inspect
 import json
 import keyword
 import math
 import os
-import pathlib
 import re
 import struct
 
@@ -95,6 +93,7 @@ def tune(self, *args, limit=64, samples=9, seed=1, file=None, **words):
 
 def keep(path, change):
     """A file's text, changed and put in its place at once."""
+    import pathlib  # pylint: disable=import-outside-toplevel  # as inspect elsewhere: each takes milliseconds, and few programs need it
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{os.getpid()}")
@@ -129,6 +128,7 @@ def represent(self):
 
 def signature(self):
     """For inspect.signature(), help() and editors.  A name that is a word of Python's is given by position, or as **{'name': value}."""
+    import inspect  # pylint: disable=import-outside-toplevel
     kind, known = inspect.Parameter, defaults(self)
     by_name = not any(keyword.iskeyword(name) for name in self.inputs)
     made = [kind(name if by_name or not keyword.iskeyword(name) else name + "_", kind.POSITIONAL_OR_KEYWORD if by_name else kind.POSITIONAL_ONLY,

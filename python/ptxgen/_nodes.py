@@ -6,7 +6,7 @@ import weakref
 from . import _values as values
 from ._errors import UnsupportedError
 
-KNOWN = weakref.WeakValueDictionary()
+KNOWN: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 TYPES = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64".split()
 FLOATS = TYPES[-4:]
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Specs from Python functions: traced once, printed as YAML, compiled as any other spec."""
-import inspect
 import json
 import re
 from collections.abc import Mapping
@@ -70,6 +69,7 @@ def annotation(function, text):
     """What an annotation means that is a text: a type as it is, or, after `from __future__ import annotations`, the source of what would stand here."""
     if text in TYPES:
         return text
+    import inspect  # pylint: disable=import-outside-toplevel
     function = inspect.unwrap(function)
     try:
         seen = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
@@ -83,6 +83,7 @@ def operator(function=None, *, state=None, identity=None, commutative=None):
     """An operator from a function of two states, the left one first; the state is a type or a dict of them, here or as `a`'s annotation."""
     if function is None:
         return lambda f: operator(f, state=state, identity=identity, commutative=commutative)
+    import inspect  # pylint: disable=import-outside-toplevel
     parameters = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind is not p.KEYWORD_ONLY]
     if state is None and parameters and parameters[0].annotation is not inspect.Parameter.empty:
         state = parameters[0].annotation
@@ -118,6 +119,7 @@ def element(declared):
 
 def traced(function, known):
     """What a function gives for values that have the names of its parameters, of the types in `known`; a parameter with a default keeps that."""
+    import inspect  # pylint: disable=import-outside-toplevel  # it takes milliseconds, and what only loads specs does not need it
     args, words = [], {}
     for p in inspect.signature(function).parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -168,8 +170,19 @@ def combined(entry, known, lets, type_):
     return made, type_ if operator_ in ("and", "or", "xor") else None
 
 
+def look(inputs, outputs):
+    """What is easily mistaken."""
+    for what, given in (("inputs", inputs), ("outputs", outputs)):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{what} are a dict from names to types, as {{'x': 'f32[n]'}}, and not {given!r}")
+    for name, item in outputs.items():
+        if callable(item) or isinstance(item, tuple) and len(item) != 2:
+            raise TypeError(f"output '{name}' is a type, as 'f32[n]', or a pair of a type and a function")
+
+
 def build(kind, inputs, outputs, keys):
     from . import compile  # pylint: disable=import-outside-toplevel,redefined-builtin
+    look(inputs, outputs)
     options = {key: keys.pop(key) for key in COMPILE if key in keys}
     given, lets, stencil_like = keys.pop("let", {}), {}, kind == "stencil"
     sizes = [name for shape in inputs.values() for name in re.findall(r"\b[A-Za-z_]\w*\b(?=[^\[]*\])", str(shape))]

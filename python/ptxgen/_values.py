@@ -4,6 +4,8 @@ import math
 import operator
 from collections.abc import Mapping
 
+from ._errors import SpecError
+
 # How tightly an expression binds, as in the spec language's grammar.
 PRECEDENCE = {"or": 1, "and": 2, "not": 3, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8,
               "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
@@ -16,7 +18,6 @@ class Value:
 
     __slots__ = ("_form", "_level", "_parts", "_type")
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # a number of NumPy's on the left leaves the operation to the methods here
 
     def __init__(self, form, level=ATOM, parts=(), type=None):
         self._form, self._level, self._parts, self._type = form, level, parts, type
@@ -41,7 +42,8 @@ class Value:
         return Value(f"{self._form}[{', '.join(places)}]", type=self._type)
 
     def __bool__(self):
-        raise TypeError(f"'{text(self)}' is known when a kernel runs: write where(condition, x, y) for a choice, and & | ~ for and, or, not")
+        raise TypeError(f"'{text(self)}' is known when a kernel runs: write where(condition, x, y) for a choice, "
+                        "ops.min and ops.max for min and max, and & | ~ for and, or, not")
 
     def __float__(self, *_):
         raise TypeError(f"'{text(self)}' is known when a kernel runs, and is no number before: the functions of ops take it, as ops.sqrt(x) and ops.i32(x)")
@@ -67,10 +69,18 @@ class Value:
         return call("abs", self)
 
     def __pow__(self, other):
-        return call("pow", self, other)
+        return power(self, other)
 
     def __rpow__(self, other):
-        return call("pow", other, self)
+        return power(other, self)
+
+    def __array_ufunc__(self, function, how, *args, **words):
+        """NumPy's numbers on the left leave the operation to the methods here; its functions are refused, because some mean something else."""
+        name = function.__name__
+        if name in OPERATORS and how == "__call__" and not words:
+            return power(*args) if name == "power" else binary(OPERATORS[name], *args)
+        raise TypeError(f"numpy.{name} takes no '{text(self)}', which is known when a kernel runs: write "
+                        + (f"ops.{FUNCTIONS[name]}" if name in FUNCTIONS else "it with the functions of ops"))
 
 
 def number(x):
@@ -113,6 +123,15 @@ def binary(symbol, left, right):
     return Value("{} " + symbol + " {}", PRECEDENCE[symbol], (left, right), type_)
 
 
+def power(base, exponent):
+    """A few factors are multiplied: that is exact for integers, and pow() is many operations."""
+    n = None if isinstance(exponent, Value) else number(exponent)
+    if not isinstance(n, int) or n not in (2, 3, 4):
+        return call("pow", base, exponent)
+    square = binary("*", base, base)
+    return square if n == 2 else binary("*", square, base if n == 3 else square)
+
+
 def methods():
     names = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "%": "mod", "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift"}
     for symbol, name in names.items():
@@ -124,10 +143,20 @@ def methods():
 
 methods()
 
+# By NumPy's names: the operators, and the functions of `ops` that are nearest.
+OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "remainder": "%", "power": "**", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+             "left_shift": "<<", "right_shift": ">>", "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+FUNCTIONS = {"maximum": "max", "minimum": "min", "fmax": "max", "fmin": "min", "absolute": "abs", "fabs": "abs", "rint": "round", "logical_not": "logical_not",
+             **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2")},
+             **{name: name for name in "cbrt ceil cos cosh exp exp2 expm1 floor hypot isinf isnan log log10 log1p log2 sign sin sinh sqrt tan tanh trunc".split()}}
+
 
 def text(x, lets=None):
     """The expression; parts that are in `lets` by the names that they have there."""
-    return shown(value(x), lets or {})[0]
+    try:
+        return shown(value(x), lets or {})[0]
+    except RecursionError:
+        raise SpecError("an expression has more operations inside each other than a spec may have, which are 512") from None
 
 
 def shown(x, lets):

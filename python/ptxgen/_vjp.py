@@ -474,6 +474,9 @@ def vjp(f, wrt=None, outputs=None):
     """The gradient of a function, as a function: it takes what it needs of the inputs, and grad_y for each output y, and gives grad_x for each input x.
 
     wrt: the inputs, usually all arrays of floats; outputs: those that matter, usually all.  What has no gradient that follows from the spec is refused."""
-    from . import compile  # pylint: disable=import-outside-toplevel,redefined-builtin
+    from . import Function, compile  # pylint: disable=import-outside-toplevel,redefined-builtin
+    if not isinstance(f, Function):
+        raise TypeError(f"vjp() takes a function of ptxgen's, as ptxgen.load() gives, and not {f!r}")
+    wrt, outputs = ([names] if isinstance(names, str) else names for names in (wrt, outputs))
     return compile(Backward(f._problem, wrt, outputs).run(), f"{f.name}_vjp",
                    **{key: f._choice[key] for key in ("arch", "gpu", "tuning", "cache") if key in f._choice})

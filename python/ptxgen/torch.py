@@ -58,7 +58,7 @@ def op(f: Function, name: str | None = None, *, wrt: Sequence[str] | None = None
 
     The name is f's; if f has none, or another function has it, it ends in a hash of the spec and the options.  The same again gives the same operator.
     Gradients are those of ptxgen.vjp(f, wrt, outputs); without one, the backward pass raises the reason."""
-    content = repr((f.yaml, sorted(f._choice.items()), wrt and list(wrt), outputs and list(outputs)))
+    content = repr((f.yaml, sorted(f._choice.items()), wrt and list(wrt), outputs and list(outputs)))  # type: ignore[attr-defined]
     if name is not None and taken(name, content):
         raise UsageError(f"another function is 'ptxgen::{name}' in this process: give this one another name, or none")
     name = name or free_name(f.name, content)

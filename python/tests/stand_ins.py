@@ -127,13 +127,13 @@ class Standard(Dlpack):
 class Interface(OnDevice):
     """The CUDA array interface alone."""
 
-    stream = None
+    stream = mask = None
 
     @property
     def __cuda_array_interface__(self):
         strides = tuple(s * self.x.itemsize for s in self.step) if self.step else None
         return {"shape": self.x.shape, "typestr": self.x.dtype.str, "data": (self.pointer, not self.x.flags.writeable), "version": 3,
-                "strides": strides, "stream": self.stream}
+                "strides": strides, "stream": self.stream, "mask": self.mask}
 
 
 # ---- the table of functions of DLPack 1.3 ---------------------------------------------------------------------------------------

@@ -138,6 +138,17 @@ class Again(Case):
             f(self.x, **words)
             self.assertEqual(driver.calls()[0].param[2] & 0xffffffff, words.get("k", 5))
 
+    def test_marks_that_a_view_does_not_show(self):
+        """A tensor that is to be conjugated when it is read has the memory of the other."""
+        f = ptxgen.compile("kind: map\ninputs: {z: {type: {re: f32, im: f32}, shape: [n]}}\noutputs: {y: {type: 'f32[n]', value: z.im}}\n")
+        z, out = stand_ins.Exchange(np.array([1 + 2j, 3j], "c8")), stand_ins.Exchange(np.zeros(2, "f4"))
+        z.is_conj = lambda: False
+        for _ in range(3):
+            f(z, out=out)
+        z.is_conj = lambda: True
+        with self.assertRaisesRegex(ptxgen.UsageError, r"'z' is to be conjugated when it is read; give a copy, such as x.resolve_conj\(\)"):
+            f(z, out=out)
+
     def test_other_kinds_of_arrays(self):
         f = named("again_kinds")
         f(self.x)

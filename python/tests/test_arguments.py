@@ -121,6 +121,19 @@ class Kinds(Case):
         for wrong in ("1", None, [1]):
             self.refused("param 'a' is f32, which .* is not", spec("saxpy"), x, x, a=wrong, error=TypeError)
 
+    def test_params_that_are_conditions(self):
+        f = ptxgen.compile("kind: map\ninputs: {x: 'f32[n]'}\nparams: {on: bool}\noutputs: {y: {type: 'f32[n]', value: 'select(on, x, 0)'}}\n")
+        x = floats(3)
+        for on in (True, False, 1, 0, np.True_, np.array(False), 2.5):
+            np.testing.assert_array_equal(f(x, on=on), x * bool(on))
+        for wrong in ("no", "", None, [], np.array([True])):
+            self.refused("param 'on' is bool, which .* is not", f, x, on=wrong, error=TypeError)
+
+    def test_numbers_of_many_digits(self):
+        with self.assertRaises(OverflowError) as caught:
+            spec("saxpy")(floats(3), floats(3), a=10 ** 4000)
+        self.assertLess(len(str(caught.exception)), 200)
+
     def test_names_of_outputs(self):
         out = np.zeros((), "f4")
         self.refused(r"sum\(\) has no output 'total', which out= names", spec("sum"), floats(3), out={"sum": out, "total": out}, error=TypeError)

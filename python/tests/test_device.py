@@ -2,7 +2,11 @@
 """Calls with arrays on a GPU, beside a driver that records what it is asked: pointers, streams, capture, waiting, results.
 
 tests/test_gpu.py has the real libraries on a real GPU."""
+import json
 import os
+import pathlib
+import runpy
+import subprocess
 import sys
 import tempfile
 import threading
@@ -21,6 +25,7 @@ DOT = "kind: reduce\ninputs: {x: 'f32[n]', y: 'f32[n]'}\nmap: x * y\noperator: a
 SCAN = "kind: scan\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {y: 'f32[n]'}\n"
 X = np.arange(8, dtype="f4")
 WAITS = ("cuStreamSynchronize", "cuCtxSynchronize")
+BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench/python/calls.py"
 driver = stand_ins.driver()
 
 
@@ -89,9 +94,21 @@ class Arrays(Case):
         self.check(f, array, 0, ptxgen.Array)
         array.stream = 0x40
         self.check(f, array, 0x40, ptxgen.Array)
+        self.check(f, array, 0x40, ptxgen.Array, stream=None, n=None)  # the defaults that inspect.signature() shows
         array.stream = 1
         made, _ = self.check(f, array, 0, ptxgen.Array)
         self.assertEqual(made.__cuda_array_interface__["stream"], 1)
+        for convert in (float, int, bool):
+            with self.assertRaisesRegex(TypeError, "on a GPU> shows its elements"):
+                convert(made)
+
+    def test_a_mask_of_the_interface_is_not_dropped(self):
+        array = stand_ins.Interface(X)
+        array.mask = stand_ins.Interface(np.zeros(8, "?"))
+        with self.assertRaisesRegex(ptxgen.UsageError, "'x' has a mask"):
+            ptxgen.compile(SCAN)(array)
+        array.mask = None
+        self.check(named("unmasked"), array, 0, ptxgen.Array)
 
     def test_the_table_of_functions(self):
         array = stand_ins.Exchange(X)
@@ -323,6 +340,16 @@ class Streams(Case):
         f(stand_ins.Interface(X))
         self.assertEqual(len(driver.calls("cuModuleLoad")), 1)
 
+    def test_interfaces_of_two_streams(self):
+        """The call is on the stream of the first; what the second's stream still writes comes first."""
+        f, x, y = ptxgen.compile(DOT), stand_ins.Interface(X), stand_ins.Interface(X)
+        for first, second, given, waits in ((0x20, 0x30, None, [0x30]), (0x20, 0x20, None, []), (0x20, None, None, []), (None, 0x30, None, [0x30]), (0x20, 0x30, 0x40, [0x20, 0x30])):
+            x.stream, y.stream = first, second
+            driver.forget()
+            f(x, y, stream=given)
+            self.assertEqual([call.stream for call in driver.calls("cuStreamSynchronize")], waits)
+            self.assertEqual([call.stream for call in driver.calls()], [given or first])
+
     def test_a_consumer_on_another_stream_waits(self):
         made = ptxgen.compile(SCAN)(stand_ins.Dlpack(X), stream=0x20)
         made.__dlpack__(stream=0x20)
@@ -435,6 +462,28 @@ class Programs(Case):
             "share": {"kind": "stencil", "outputs": {"y": {"type": "f32[n]", "value": "x - sum"}}}}})
         with self.assertRaisesRegex(ptxgen.MismatchError, r"stage total, step 0: sum\[0\] is .*; the reference says 28"):  # the driver runs nothing
             f.verify(stand_ins.Interface(X))
+
+
+class Benchmark(Case):
+    TORCH = ("import types\nimport numpy, stand_ins\n__version__ = '0'\nones = lambda n, device: stand_ins.Dlpack(numpy.ones(n, 'f4'))\n"
+             "compile = lambda f: f\ncuda = types.SimpleNamespace(synchronize=lambda: None)\n")
+
+    def test_first_calls(self):
+        """bench/python/calls.py, with a torch that has what it needs, in processes without caches and with."""
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "torch.py").write_text(self.TORCH, encoding="utf-8")
+            path = os.pathsep.join([folder, os.path.dirname(stand_ins.__file__), *filter(None, sys.path)])
+            done = subprocess.run([sys.executable, str(BENCH), "--json", f"{folder}/rows.json", "--driver-calls", os.environ["PTXGEN_LIBCUDA"], "first"],
+                                  env={**os.environ, "PYTHONPATH": path, "DRIVER_CALLS_FROM": "9"}, capture_output=True, text=True, check=False)
+            rows = json.loads(pathlib.Path(folder, "rows.json").read_text(encoding="utf-8"))
+        wanted = [f"{name}{more}, {form}" for form in ("cold", "from the cache") for more in ("", ", the driver's calls") for name in ("sum", "scan")]
+        self.assertEqual([row["what"] for row in rows if row["library"] == "ptxgen"], wanted, done.stdout + done.stderr)
+        self.assertLess(rows[[row["what"] for row in rows].index("sum, from the cache")]["least"], rows[0]["least"])
+        self.assertRegex(done.stdout, "triton .an elementwise kernel. +(not here|failed)")  # that torch serves ptxgen alone
+
+    def test_what_the_driver_takes(self):
+        lines = "7 1.00 0.50 ms cuMemAlloc_v2\nother\n7 2.00 20.25 ms cuModuleLoadDataEx\n7 3.00 0.25 ms cuMemAlloc_v2\n"
+        self.assertEqual(runpy.run_path(str(BENCH))["of_the_driver"](lines), ["cuModuleLoadDataEx 20.25", "cuMemAlloc_v2 0.75"])
 
 
 if __name__ == "__main__":

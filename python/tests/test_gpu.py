@@ -114,6 +114,15 @@ class Torch(unittest.TestCase):
             with self.assertRaisesRegex(ptxgen.UsageError, "does not lie in row-major order"):
                 f(wrong)
 
+    def test_conjugates(self):
+        torch, f = self.torch, spec("complex_product")
+        z = torch.tensor([1 + 2j, 3 - 1j, 2j], device="cuda", dtype=torch.complex64)
+        for _ in range(3):
+            np.testing.assert_array_equal(f(z).cpu(), [z.prod().real.item(), z.prod().imag.item()])
+        with self.assertRaisesRegex(ptxgen.UsageError, "resolve_conj"):
+            f(z.conj())
+        np.testing.assert_array_equal(f(z.conj().resolve_conj()).cpu(), [z.prod().real.item(), -z.prod().imag.item()])
+
     def test_calls_on_the_current_stream_that_wait_for_nothing(self):
         torch, f = self.torch, spec("scan_sum")
         x = torch.ones(1 << 20, device="cuda")
@@ -121,17 +130,14 @@ class Torch(unittest.TestCase):
         with torch.cuda.stream(stream):
             f(x)
         torch.cuda.synchronize()
-        for given in (None, stream, stream.cuda_stream):
+        for words in ({}, {"stream": None}, {"stream": stream}, {"stream": stream.cuda_stream}):
             with torch.cuda.stream(stream):
                 self.late()
                 x.fill_(3)  # seen only by what comes after on this stream
             out = torch.empty_like(x), torch.empty((), device="cuda")
             begin = time.perf_counter()
-            if given is None:
-                with torch.cuda.stream(stream):
-                    made = f(x, out=out)
-            else:
-                made = f(x, out=out, stream=given)
+            with torch.cuda.stream(None if words.get("stream") else stream):
+                made = f(x, out=out, **words)
             self.assertLess(time.perf_counter() - begin, 0.03)
             torch.cuda.synchronize()
             self.assertEqual(made.total.item(), 3 << 20)

@@ -145,6 +145,19 @@ class Formulas(unittest.TestCase):
         text = ptxgen.compile(ROWS.replace("f64", "f32") + "operator: logsumexp\noutputs: {y: {type: 'f32[m, n]', value: x - r.max - log(r.sum)}}")
         self.near(gradient(text, x=self.x, grad_y=self.g), self.g - y * self.g.sum(1, keepdims=True))
 
+    def test_branches_that_are_not_taken(self):
+        """Give nothing, also where they have no value or no derivative."""
+        x = np.array([-2, -1, 0, 1, 4], "f8")
+        for value, wanted in (("select(x > 0, sqrt(x), x)", [1, 1, 1, 0.5, 0.25]), ("if x > 0 then log(x) * sqrt(x) else 0", [0, 0, 0, 1, np.log(4) / 4 + 0.5]),
+                              ("select(x == 0, 1, 1 / x)", [-0.25, -1, 0, -1, -1 / 16]), ("select(x > 0, exp(select(x > 2, log(x), x)), 0)", [0, 0, 0, np.e, 1]),
+                              ("max(sqrt(x), 3) * x", [3, 3, 3, 3, 3]), ("select(x > 0, sqrt(x), 0) + select(x > 2, log(x), 0)", [0, 0, 0, 0.5, 0.5]),
+                              ("select(x > 0, sqrt(x), 0) + select(x > 0, 0, sqrt(1 - x))", [-0.5 / 3 ** 0.5, -0.5 / 2 ** 0.5, -0.5, 0.5, 0.25])):
+            f = ptxgen.compile({"kind": "map", "inputs": {"x": "f64[n]"}, "outputs": {"y": {"type": "f64[n]", "value": value}}})
+            with self.subTest(value):
+                np.testing.assert_allclose(gradient(f, x=x, grad_y=np.ones(5)), wanted)
+        f = ptxgen.reduce({"x": "f64[m, n]"}, "add", over="n", map=lambda x: ptxgen.ops.where(x > 0, x * ptxgen.ops.log(x), 0), outputs={"s": "f64[m]"})
+        np.testing.assert_allclose(gradient(f, x=x[None], grad_s=np.ones(1)), [[0, 0, 0, 1, np.log(4) + 1]])
+
     def test_half(self):
         """What is computed in f32 of f16 has its gradient in f32, rounded once."""
         f = ptxgen.compile("inputs: {x: 'f16[m, n]'}\nover: n\nkind: reduce\nmap: f32(x)\noperator: logsumexp\noutputs: {y: {type: 'f16[m, n]', value: f16(exp(f32(x) - r.max) / r.sum)}}")
@@ -219,6 +232,10 @@ outputs:
         f = spec("layer_norm")
         g = ptxgen.vjp(f, ["bias"], ["y"])
         self.assertEqual((list(g.inputs), list(g.outputs), g.params), (["grad_y"], ["grad_bias"], {}))
+        named = ptxgen.vjp(ptxgen.compile("kind: map\ninputs: {ab: 'f32[n]', a: 'f32[n]'}\noutputs: {out: {type: 'f32[n]', value: ab * a}}\n"), "ab", "out")
+        self.assertEqual(list(named.outputs), ["grad_ab"])  # and not the gradients by 'a' and 'b'
+        with self.assertRaisesRegex(TypeError, "takes a function of ptxgen's"):
+            ptxgen.vjp(f.yaml)
         self.assertIn(".target sm_90", ptxgen.vjp(ptxgen.compile(SPECS["sum"][0], arch="sm_90")).ptx())
 
     def test_refusals(self):

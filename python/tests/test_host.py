@@ -52,7 +52,7 @@ class Arrays(unittest.TestCase):
             self.assertIsInstance(made, ptxgen.Array)
             self.assertEqual(made.tolist(), 6)
         self.assertEqual((made.shape, made.format), ((), "f"))
-        self.assertEqual(repr(made), "<ptxgen.Array f () on the host>")
+        self.assertEqual(repr(made), "<ptxgen.Array f () on the host: 6.0>")
         self.assertFalse(hasattr(made, "__cuda_array_interface__"))
 
     def test_our_own_arrays_are_inputs_and_show_themselves_through_dlpack(self):
@@ -62,6 +62,34 @@ class Arrays(unittest.TestCase):
         self.assertEqual(ptxgen.compile(SUM)(made).tolist(), 10)
         np.testing.assert_array_equal(np.from_dlpack(made), [1, 3, 6])
         self.assertEqual(made.__dlpack_device__(), (1, 0))
+
+    def test_our_own_single_values_are_numbers(self):
+        made = ptxgen.compile(SUM)(array.array("f", [0.5, 2]))
+        self.assertEqual((float(made), int(made), bool(made), repr(made)), (2.5, 2, True, "<ptxgen.Array f () on the host: 2.5>"))
+        self.assertFalse(ptxgen.compile(SUM)(array.array("f", [0.5, -0.5])))
+        count = ptxgen.compile(SUM.replace("f32", "u8"))(b"*")  # the buffer b"*" is no text of a number
+        self.assertEqual((int(count), float(count), range(100)[count]), (42, 42.0, 42))
+        with self.assertRaises(TypeError):
+            range(3)[made]
+        y, total = spec("scan_sum")(array.array("f", [1, 2]))
+        self.assertEqual((repr(y), f"{float(total):g}"), ("<ptxgen.Array f (2,) on the host: [1.0, 3.0]>", "3"))
+        for convert in (float, int, bool):
+            with self.assertRaisesRegex(TypeError, r"is no single value; tolist\(\)"):
+                convert(y)
+        half = ptxgen.compile(SUM.replace("f32", "bf16"))(array.array("H", [0x3f80]))
+        self.assertEqual(repr(half), "<ptxgen.Array H () on the host>")  # 1.0, and not 16256
+        with self.assertRaisesRegex(TypeError, "bits of a bf16"):
+            float(half)
+        self.assertEqual(repr(spec("scan_sum")(array.array("f", [0] * 100)).y), "<ptxgen.Array f (100,) on the host>")
+
+    def test_our_own_arrays_are_not_copied_for_others(self):
+        made = ptxgen.compile(SUM)(array.array("f", [1, 2]))
+        self.assertTrue(made.__dlpack__(copy=False, dl_device=(1, 0), max_version=(1, 0)))
+        for words in ({"copy": True}, {"dl_device": (2, 0)}, {"dl_device": (1, 1)}):
+            with self.assertRaisesRegex(BufferError, "where it lies"):
+                made.__dlpack__(**words)
+        with self.assertRaises(TypeError):
+            made.__dlpack__(dl_device=1)
 
     def test_numpy_gives_numpy_and_out_is_filled(self):
         f, x = spec("scan_sum"), np.arange(1000, dtype="f4")
@@ -88,6 +116,15 @@ class Arrays(unittest.TestCase):
         self.assertEqual(made.dtype.names, ("re", "im"))
         self.assertEqual(complex(made["re"], made["im"]), np.prod(z))
         self.assertEqual(spec("complex_product")(z.view("f4").reshape(3, 2)), made)
+
+    def test_fields_in_another_order(self):
+        """Their names say what they are, if they are the spec's names."""
+        f, pairs = spec("complex_product"), [(1, 2), (3, 4)]
+        for names in ("re", "im"), ("x", "y"), ("x", "im"):
+            self.assertEqual(f(np.array(pairs, [(name, "f4") for name in names])).tolist(), (-5, 10))
+        for names in ("im", "re"), ("im", "x"), ("x", "re"):
+            with self.assertRaisesRegex(ptxgen.UsageError, "fields are not those of the spec"):
+                f(np.array(pairs, [(name, "f4") for name in names]))
 
     def test_dlpack_of_others_on_the_host(self):
         class Plain:

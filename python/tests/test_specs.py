@@ -10,7 +10,7 @@ import unittest
 import numpy as np
 
 import ptxgen
-from ptxgen import ops
+from ptxgen import _values as values, ops
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RANDOM = np.random.default_rng(7)
@@ -205,6 +205,17 @@ class Written(unittest.TestCase):
             with self.assertRaises((TypeError, ptxgen.SpecError), msg=repr(wrong)):
                 ptxgen.map({"x": "f32[n]"}, outputs={"y": ("f32[n]", lambda x, wrong=wrong: wrong * x)})
 
+    def test_powers(self):
+        """Squares, cubes and fourth powers are products, of integers too; other powers are pow()."""
+        x = np.arange(-4, 5, dtype="i4")
+        f = ptxgen.map({"x": "i32[n]"}, outputs={f"p{n}": ("i32[n]", lambda x, by=by: (x + 1) ** by) for n, by in ((2, 2), (3, np.int32(3)), (4, 4))})
+        for n, made in zip((2, 3, 4), f(x)):
+            np.testing.assert_array_equal(made, (x + 1) ** n)
+        self.assertNotIn("pow", f.yaml)
+        f = ptxgen.map({"x": "f64[n]"}, outputs={"y": ("f64[n]", lambda x: x ** 1.5 + 2 ** x + x ** x + x ** 2.0)})
+        self.assertEqual(f(np.array([4.0])), 8 + 16 + 256 + 16)
+        self.assertEqual(f.yaml.count("pow("), 4)
+
     def test_defaults_stay(self):
         functions = [ptxgen.map({"x": "i32[n]"}, outputs={"y": ("i32[n]", lambda x, i=i: x * i)}) for i in (2, 5)]
         functions += [ptxgen.map({"x": "i32[n]"}, outputs={"y": ("i32[n]", f)}) for f in (lambda *, x, k=3: x * k, functools.partial(lambda x, k: x * k, k=4))]
@@ -281,12 +292,32 @@ class Refused(unittest.TestCase):
         for function, operator, says in ((lambda x: x // 2, "add", "no //"), (lambda x: x, lambda a, b: a + b, "@ptxgen.operator"),
                                          (lambda x: x[x], "add", r"ops.at\(x, i\)"), (lambda x: divmod(x, 2)[0], "add", "no //"),
                                          (math.sqrt, "add", "nothing called|ops.sqrt"), (lambda x: math.sqrt(x), "add", "ops.sqrt"),
+                                         (lambda x: max(x, 0), "add", "ops.min and ops.max for"), (lambda x: np.arctan2(x, 1), "add", "numpy.arctan2 .*: write ops.atan2$"),
+                                         (lambda x: np.maximum(0, x), "add", "write ops.max$"), (lambda x: np.add.reduce(x), "add", "numpy.add .* with the functions of ops"),
+                                         (lambda x: np.add(x, 1, where=False), "add", "numpy.add"), (lambda x: np.gcd(x, 2), "add", "numpy.gcd"),
                                          (ops.sqrt, "add", r"lambda x: ops.sqrt\(x\)"), (lambda x: [1, 2][x], "add", "ops.i32"), (lambda x: x, max, "'max'")):
             with self.assertRaisesRegex(TypeError, says):
                 tried(function, operator)
         seen = []
         tried(lambda x: seen.append(x * 2) or x)
         self.assertEqual(repr(seen[0]), "<ptxgen value x * 2>")
+
+    def test_declarations(self):
+        for inputs, outputs, says in ((["x"], {"y": "f32"}, "inputs are a dict .* not \\['x'\\]"), ({"x": "f32[n]"}, "f32", "outputs are a dict"),
+                                      ({"x": "f32[n]"}, {"y": lambda x: x}, "output 'y' is a type"), ({"x": "f32[n]"}, {"y": ("f32", abs, 1)}, "a pair of a type and a function")):
+            with self.assertRaisesRegex(TypeError, says):
+                ptxgen.reduce(inputs, "add", outputs=outputs)
+
+    def test_names_of_numpy(self):
+        """Each is one of NumPy's, and what it stands for is there."""
+        for name, ours in [*values.FUNCTIONS.items(), *((name, "where") for name in values.OPERATORS)]:
+            self.assertIsInstance(getattr(np, name), np.ufunc)
+            self.assertIn(ours, dir(ops))
+
+    def test_more_operations_than_a_spec_may_have(self):
+        for count in (600, 3000):
+            with self.assertRaisesRegex(ptxgen.SpecError, "512"):
+                ptxgen.map({"u": "f32[n]"}, outputs={"y": ("f32[n]", lambda u, count=count: sum(u[i] for i in range(count)))})
 
     def test_python_that_needs_a_value(self):
         for wrong in (lambda x: 1 if x > 0 else 0, lambda x: x[0][1] if x.a.b[0] + 1 else 0, lambda x: (x + 1)[0], lambda x: (x + 1).a,

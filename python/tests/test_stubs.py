@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stubs beside the module: the same names, members, bases and parameters."""
 import ast
+import importlib.util
 import inspect
+import os
 import pathlib
 import re
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import ptxgen
@@ -87,6 +92,23 @@ class Stubs(unittest.TestCase):
         for name in refusing:
             with self.subTest(name), self.assertRaises(TypeError):
                 getattr(kind("x"), name)(*[2] * name.endswith(("div__", "divmod__")))
+
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not here")
+    def test_a_checker_of_types(self):
+        """What users write passes; what is wrong is found."""
+        text = ("import ptxgen\nfrom ptxgen import ops\n"
+                "add = ptxgen.operator(lambda a, b: a + b, state='f32', identity=0)\n"
+                "f = ptxgen.reduce({'x': 'f32[n]'}, add, map=lambda x: x ** 2, outputs={'y': ('f32', lambda r: ops.sqrt(r))})\n"
+                "said: str = f.explain(n=4) + ptxgen.vjp(f, ['x']).yaml\n"
+                "value: ops.Value = ops.where(True, 1, ops.max(2, 3)) % 2\n"
+                "try:\n    f(b'', out=None)\nexcept ptxgen.Error as error:\n    line: int = error.diagnostics[0].line\n"
+                "ops.nothing(1)  # wrong\nptxgen.load(3)  # wrong\nf.explain(n='4')  # wrong\nptxgen.compile({}, arch=90)  # wrong\nnumber: int = f.ptx()  # wrong\n")
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "user.py").write_text(text, encoding="utf-8")
+            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", "user.py"], cwd=folder, capture_output=True, text=True, check=False,
+                                  env={**os.environ, "MYPYPATH": str(FOLDER.parent)} if "site-packages" not in str(FOLDER) else None)
+        found = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line}
+        self.assertEqual(found, {i for i, line in enumerate(text.splitlines(), 1) if line.endswith("# wrong")}, done.stdout + done.stderr)
 
     def test_modules_of_other_libraries(self):
         """Types stand in the source, because these modules import what may not be here."""

@@ -5,6 +5,7 @@
  * Then come the exchanges, at the slowest link that they cross; those of a single time step, and of several in a kernel that
  * does the exchange itself, are beside the part, and what is left of them afterwards is STEP.  Of a program, the stages of one step follow each other.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "api_impl.h"
@@ -131,17 +132,28 @@ static const char NOTE[] =
     "take "
     "(3.7 us, 365 GB/s), between machines by a link of 400 Gbit/s for each GPU (15 us, 45 GB/s).\n";
 
+/* "-" where there is nothing to do, on one rank or on several. */
+static const char *ratio(double one, double several, char *out, size_t room)
+{
+    if (!(several > 0))
+        return "-";
+    snprintf(out, room, "%.2f", one / several);
+    return out;
+}
+
 static void text(const struct asked_all *x, const struct scaling *r, int n, struct str *out)
 {
+    char faster[32], efficiency[32];
     str_printf(out, "%s on several GPUs (%s), split along %s%s\n", x->name, x->of[0].model.name,
                x->split ? x->split : "nothing: each rank computes all of it",
                x->program ? "; all stages of a step together" : "");
     str_add(out,
             " ranks          part   link  exchanges  bytes sent   exchange us         us   times one  efficiency\n");
     for (int i = 0; i < n; i++)
-        str_printf(out, "%6d %13lld %6s %10lld %11lld %13.2f %10.2f %11.2f %11.2f\n", r[i].ranks, (long long)r[i].part,
+        str_printf(out, "%6d %13lld %6s %10lld %11lld %13.2f %10.2f %11s %11s\n", r[i].ranks, (long long)r[i].part,
                    r[i].link->name, (long long)r[i].exchanges, (long long)r[i].bytes, r[i].exchange * 1e6,
-                   r[i].seconds * 1e6, r[0].seconds / r[i].seconds, r[0].seconds / r[i].seconds / r[i].ranks);
+                   r[i].seconds * 1e6, ratio(r[0].seconds, r[i].seconds, faster, sizeof faster),
+                   ratio(r[0].seconds, r[i].seconds * r[i].ranks, efficiency, sizeof efficiency));
     str_add(out, NOTE);
     if (x->until)
         str_add(out, "What ranks tell each other about `until` after a step is not counted.\n");

@@ -2,9 +2,10 @@
 /* session.c - see session.h. */
 #include "session.h"
 
+#include "os.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 void session_report(struct ptxgen_session *s, enum diag_code code, const char *text)
 {
@@ -60,12 +61,7 @@ bool session_take(struct ptxgen_session *s, const char *what, const void *given,
     return fits;
 }
 
-double session_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+double session_now(void) { return 1e-9 * (double)os_nanoseconds(); }
 
 void session_log(struct ptxgen_session *s, ptxgen_log_level level, double since, const char *format, ...)
 {

@@ -5,6 +5,7 @@
  * hexadecimal with SUFFIX.
  */
 #define _GNU_SOURCE
+#include "base/os.h"
 #include "cache_impl.h"
 
 #include <errno.h>
@@ -66,19 +67,6 @@ static void entry_path(const struct cache *c, const struct cache_key *key, char 
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
-static bool read_all(int fd, void *to, size_t length)
-{
-    for (char *at = to; length > 0;) {
-        ssize_t n = read(fd, at, length);
-
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return false;
-        at += n > 0 ? n : 0;
-        length -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 void cache_content(const void *data, size_t length, struct cache_key *out)
 {
     struct sha256 h;
@@ -99,10 +87,10 @@ static bool read_content(int fd, struct str *out, struct cache_key *content)
     struct header h;
     char *text;
 
-    if (!read_all(fd, &h, sizeof h) || memcmp(h.magic, magic, sizeof magic) != 0 || h.length > CONTENT_MAX)
+    if (!os_read(fd, &h, sizeof h) || memcmp(h.magic, magic, sizeof magic) != 0 || h.length > CONTENT_MAX)
         return false;
     text = malloc((size_t)h.length + 1);
-    if (text == NULL || !read_all(fd, text, (size_t)h.length)) {
+    if (text == NULL || !os_read(fd, text, (size_t)h.length)) {
         free(text);
         return false;
     }
@@ -160,19 +148,6 @@ static bool make_directory(const struct cache *c)
     return mkdir(c->path, 0700) == 0 || errno == EEXIST;
 }
 
-static bool write_all(int fd, const void *from, size_t length)
-{
-    for (const char *at = from; length > 0;) {
-        ssize_t n = write(fd, at, length);
-
-        if (n < 0 && errno != EINTR)
-            return false;
-        at += n > 0 ? n : 0;
-        length -= n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 void cache_put(const struct cache *c, const struct cache_key *key, const void *data, size_t length)
 {
     struct header h = { .length = length };
@@ -191,7 +166,7 @@ void cache_put(const struct cache *c, const struct cache_key *key, const void *d
     memcpy(h.magic, magic, sizeof magic);
     cache_content(data, length, &content);
     memcpy(h.digest, content.digest, sizeof h.digest);
-    ok = write_all(fd, &h, sizeof h) && write_all(fd, data, length);
+    ok = os_write(fd, &h, sizeof h) && os_write(fd, data, length);
     ok = close(fd) == 0 && ok;
     if (!ok || rename(temporary, path) != 0)
         unlink(temporary);

@@ -81,6 +81,7 @@ int options_parse(struct options *o, int argc, char **argv);
 void options_finish(struct options *o);
 void options_help(FILE *to, const struct command *c); /* NULL: of the program */
 void options_reference(FILE *to);                     /* all commands and options, as Markdown */
+void options_manual(FILE *to);                        /* the same, as sections of the manual page */
 
 const struct command *command_by_name(const char *name); /* or NULL */
 int unknown_command(const char *name);                   /* the message, with the nearest command */
@@ -160,6 +161,8 @@ int job_params(struct job *j);
 void job_finish(struct job *j);
 int64_t array_dim(const ptxgen_array_info *a, int d, const int64_t *size);
 
+/* A whole number of digits alone, of which there is one at least; *at moves on. */
+bool read_digits(const char **at, int64_t *out);
 /* Sizes that --size gives, into size[] (-1 elsewhere). */
 int parse_sizes(const struct options *o, const ptxgen_problem *p, int64_t *size);
 /* Elements and bytes of an array at these sizes; fails in words where there is no such array. */

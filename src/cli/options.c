@@ -40,7 +40,8 @@ const struct command command_table[] = {
       "into a tuning file that 'ptxgen run' and ptxgen_jit() use. Sizes and data as in 'ptxgen run'. After an\n"
       "interruption, the same command continues.",
       cmd_tune },
-    { "reference", "", "print the reference: all tables, as Markdown", "", cmd_reference },
+    { "reference", "[manual]", "print the reference: all tables, as Markdown",
+      "With the word manual, print the commands and options as sections of the manual page.", cmd_reference },
     { "new", "reduce|scan|stencil|map|stages", "print a commented spec to begin with",
       "Prints the spec, or writes it into the file of -o, which must not exist.", cmd_new },
     { "help", "[COMMAND]", "show the commands, or the options of one", "", cmd_help },

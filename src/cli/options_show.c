@@ -40,22 +40,41 @@ void options_help(FILE *to, const struct command *c)
           to);
 }
 
-/* A cell of a table: | ends one. */
+/* A cell of a table: | ends one, and it is one line. */
 static void cell(FILE *to, const char *text)
 {
     for (; *text; text++) {
-        fputs(*text == '|' ? "\\|" : (char[]){ *text, 0 }, to);
+        fputs(*text == '|' ? "\\|" : (char[]){ *text == '\n' ? ' ' : *text, 0 }, to);
     }
 }
 
-static void reference_options(FILE *to, int bits)
+/* Of the commands that take an option. */
+static void names_of_commands(FILE *to, int bits)
 {
-    fputs("\n| option | meaning |\n|---|---|\n", to);
+    const char *before = "";
+    for (int i = 0; bits != C_ALL && i < command_count; i++) {
+        if (bits & command_bit(&command_table[i])) {
+            fprintf(to, "%s%s", before, command_table[i].name);
+            before = ", ";
+        }
+    }
+    fputs(bits == C_ALL ? "all" : "", to);
+}
+
+void options_reference(FILE *to)
+{
+    fputs("\n## Commands\n\n| command | what it does |\n|---|---|\n", to);
+    for (int i = 0; i < command_count; i++) {
+        const struct command *c = &command_table[i];
+        fprintf(to, "| `%s%s", c->name, *c->operands ? " " : "");
+        cell(to, c->operands);
+        fprintf(to, "` | %c%s.%s", c->summary[0] - 'a' + 'A', c->summary + 1, *c->details ? " " : "");
+        cell(to, c->details);
+        fputs(" |\n", to);
+    }
+    fputs("\n## Options\n\n| option | commands | meaning |\n|---|---|---|\n", to);
     for (int i = 0; i < option_count; i++) {
         const struct option *t = &option_table[i];
-        if ((bits == C_ALL) != (t->commands == C_ALL) || !(t->commands & bits)) {
-            continue;
-        }
         fputs("| ", to);
         if (t->letter) {
             fprintf(to, "`-%c`, ", t->letter);
@@ -63,25 +82,46 @@ static void reference_options(FILE *to, int bits)
         fprintf(to, "`--%s%s", t->name, t->argument ? "=" : "");
         cell(to, t->argument ? t->argument : "");
         fputs("` | ", to);
+        names_of_commands(to, t->commands);
+        fputs(" | ", to);
         cell(to, t->help);
         fputs(" |\n", to);
     }
 }
 
-void options_reference(FILE *to)
+/* Text of the manual page: what would be a hyphen is a minus, and lines are one. */
+static void manual_text(FILE *to, const char *text)
 {
-    fputs("\n## Commands\n\nEvery command also takes:\n", to);
-    reference_options(to, C_ALL);
+    for (; *text; text++) {
+        fputs(*text == '-' ? "\\-" : (char[]){ *text == '\n' ? ' ' : *text, 0 }, to);
+    }
+}
+
+void options_manual(FILE *to)
+{
+    fputs(".SH COMMANDS\n", to);
     for (int i = 0; i < command_count; i++) {
         const struct command *c = &command_table[i];
-        fprintf(to, "\n### ptxgen %s%s%s\n\n%c%s.%s%s\n", c->name, *c->operands ? " " : "", c->operands,
-                c->summary[0] - 'a' + 'A', c->summary + 1, *c->details ? " " : "", c->details);
-        for (int k = 0, any = 0; k < option_count && !any; k++) {
-            any = option_table[k].commands != C_ALL && option_table[k].commands & command_bit(c);
-            if (any) {
-                reference_options(to, command_bit(c));
-            }
+        fprintf(to, ".TP\n.BI \"%s \" \"%s\"\n%c", c->name, c->operands, c->summary[0] - 'a' + 'A');
+        manual_text(to, c->summary + 1);
+        fputs(".\n", to);
+        manual_text(to, c->details);
+        fputs(*c->details ? "\n" : "", to);
+    }
+    fputs(".SH OPTIONS\n", to);
+    for (int i = 0; i < option_count; i++) {
+        const struct option *t = &option_table[i];
+        fputs(".TP\n.BI \"", to);
+        if (t->letter) {
+            fprintf(to, "\\-%c, ", t->letter);
         }
+        fputs("\\-\\-", to);
+        manual_text(to, t->name);
+        fprintf(to, "%s\" \"%s\"\n", t->argument ? "=" : "", t->argument ? t->argument : "");
+        manual_text(to, t->help);
+        fputs("\n(", to);
+        names_of_commands(to, t->commands);
+        fputs(")\n", to);
     }
 }
 

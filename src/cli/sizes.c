@@ -30,7 +30,7 @@ static bool scale(int64_t *x, int64_t base, int64_t exponent)
     return exponent >= 0;
 }
 
-static bool digits(const char **at, int64_t *out)
+bool read_digits(const char **at, int64_t *out)
 {
     const char *begin = *at;
     for (*out = 0; **at >= '0' && **at <= '9'; ++*at) {
@@ -69,7 +69,7 @@ static bool exponent(const char **at, int64_t *x)
     if (**at == 'e' || **at == 'E') {
         ++*at;
         *at += **at == '+';
-        if (!digits(at, &power)) {
+        if (!read_digits(at, &power)) {
             return false;
         }
     }
@@ -87,11 +87,11 @@ const char *parse_count(const char *text, int64_t *out)
     static const char help[] = "expected an integer from 0 on, like 1000000, 1e6, 2^20 or 1Mi";
     const char *at = text;
     int64_t power;
-    bool fine = digits(&at, out);
+    bool fine = read_digits(&at, out);
     if (fine && *at == '^') {
         int64_t base = *out;
         at++;
-        fine = digits(&at, &power);
+        fine = read_digits(&at, &power);
         *out = 1;
         fine = fine && scale(out, base, base < 2 && power > 1 ? 1 : power);
     } else if (fine && strchr(".eE", *at) && *at) {

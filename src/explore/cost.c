@@ -260,11 +260,14 @@ static struct demand demand_of(const struct problem *p, const struct pass *w, co
     return d;
 }
 
-/* Every tile of a thread writes and reads its spills once: in L1 as far as they fit. */
+/* Every tile of a thread writes and reads its spills once: in L1 as far as they fit.  Where large arguments are reduced,
+ * local memory is for these, which are rare. */
 static double spill_seconds(const struct problem *p, const int64_t *size, const struct gpu_model *m,
                             const struct pass *w)
 {
     enum { L1 = 128 << 10, CYCLE_BYTES = 128 };
+    if (work_of(p, size, 0).periodic)
+        return 0;
     const double moved = 2.0 * w->local * point_count(p, size) / loads_of_thread(w->c),
                  held = (double)w->blocks * w->threads * w->local;
     return moved / (held <= L1                       ? CYCLE_BYTES * m->clock * m->sms

@@ -346,8 +346,10 @@ const struct op *op_builtin(struct builder *b, const struct op_row *row, const e
 /* An operator written by the user. NULL when its state is in error; with other errors only its fields are set. */
 const struct op *op_user(struct builder *b, const struct ynode *node);
 int op_row_fields(const struct op_row *row, struct arena *a, const char **name, char *type); /* 1 for a scalar */
-/* Item i of a row's list, items separated by ';'. */
-struct source op_row_item(const char *list, int i, struct span at);
+struct source op_row_item(const char *list, int i, struct span at); /* item i of a row's list, between ';' */
+/* The values of a mapping, `what`, with exactly the fields of a state or an output; false: reported. */
+bool fields_parse(const struct scope *sc, const struct ynode *node, const char *what, const char *of,
+                  const char *const *names, int nfields, struct ast **out);
 /* One expression per field of the operator's state, from a scalar or a mapping with exactly those fields. */
 bool fields_build(const struct scope *sc, const struct op *op, const struct ynode *node, bool widened,
                   const struct expr **out);
@@ -406,11 +408,10 @@ void build_where(struct builder *b);
 /* Outputs at computed places (placed.c): is this one, and its places, where sc is that of its values. */
 bool output_has_place(const struct ynode *node);
 void build_places(const struct scope *sc, struct output *out, const struct ynode *node);
-/* Once all outputs are known: what places cannot be together with. */
 /* Expressions of a mapping with exactly the fields of the output's structures; what: "value", for messages. */
 void structure_values(const struct scope *sc, const struct output *out, const struct ynode *node, const char *what,
                       const struct expr **value);
-void build_placed(struct builder *b);
+void build_placed(struct builder *b); /* once all outputs are known: what places cannot be together with */
 /* Where the spec has the boundary `interior`; NULL: nowhere. */
 const struct ynode *interior_of(const struct builder *b);
 /* The finished problem as a reduction by places, where it is one: problem.binned. */

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "terms.h"
 
 #define Z3_TABLE(X)                                                                                                    \
@@ -306,38 +307,18 @@ struct reply {
     int n;
 };
 
-static bool send_all(int to, const void *data, size_t n)
-{
-    const char *at = data;
-    while (n > 0) {
-        const ssize_t sent = write(to, at, n);
-        if (sent < 0 && errno != EINTR)
-            return false;
-        at += sent > 0 ? sent : 0;
-        n -= sent > 0 ? (size_t)sent : 0;
-    }
-    return true;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* A child that may still compute: its own time counts, so that a busy machine gives the same answers as an idle one. */
 struct patience {
     pid_t child;
-    int cpu_limit;    /* milliseconds */
-    int64_t deadline; /* on the clock on the wall, far beyond */
+    int cpu_limit;     /* milliseconds */
+    uint64_t deadline; /* nanoseconds on the clock on the wall, far beyond */
 };
 
 static bool is_patient(const struct patience *p)
 {
     clockid_t clock;
     struct timespec used;
-    if (now_ms() > p->deadline)
+    if (os_nanoseconds() > p->deadline)
         return false;
     if (clock_getcpuclockid(p->child, &clock) != 0 || clock_gettime(clock, &used) != 0)
         return true; /* it has ended: what it wrote is in the pipe */
@@ -376,8 +357,8 @@ static void answer_in_child(struct z3 *z, int to, const char *text, enum level l
         reply = (struct reply){ ANSWER_YES, nask };
         read_model(z, context, level, ask, nask, model, given);
     }
-    if (send_all(to, &reply, sizeof reply) && send_all(to, model, sizeof *model * (size_t)reply.n))
-        send_all(to, given, sizeof *given * (size_t)reply.n);
+    if (os_write(to, &reply, sizeof reply) && os_write(to, model, sizeof *model * (size_t)reply.n))
+        os_write(to, given, sizeof *given * (size_t)reply.n);
 }
 
 static enum answer put_question(struct z3 *z, const char *text, enum level level, const term *ask, int nask,
@@ -394,7 +375,7 @@ static enum answer put_question(struct z3 *z, const char *text, enum level level
     }
     close(pipe_end[1]);
     if (child > 0) {
-        const struct patience p = { child, z->time_limit, now_ms() + 20 * (int64_t)z->time_limit };
+        const struct patience p = { child, z->time_limit, os_nanoseconds() + 20 * (uint64_t)z->time_limit * 1000000 };
         bool good = receive_all(pipe_end[0], &reply, sizeof reply, &p);
         good = good && receive_all(pipe_end[0], model, sizeof *model * (size_t)reply.n, &p);
         good = good && receive_all(pipe_end[0], given, sizeof *given * (size_t)reply.n, &p);

@@ -56,6 +56,11 @@ bool plan_takes(const char **why, const struct misfit *m);
 bool plan_pinned(const struct planner *pl);
 /* Set a tunable that the strategy has, unless the user does; from: NULL leaves where it comes from. */
 void plan_set(struct plan_case *c, enum tunable_id t, int value, const char *from);
+/* May it become smaller: is it above 1, and not the user's? */
+static inline bool plan_shrinks(const struct plan_case *c, enum tunable_id t)
+{
+    return c->tunable[t] > 1 && !c->overridden[t];
+}
 /* Multiprocessors that grids, and conditions that results depend on, are made for. */
 struct formula plan_sms(const struct problem *p);
 /* Blocks of threads that take whole columns.  Columns of a few places are not worth a block of their own: the device begins

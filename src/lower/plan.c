@@ -186,8 +186,7 @@ void plan_lighten(const struct problem *p, struct plan_case *c)
         if ((i < p->ninputs ? p->input[i].placed : output_is_placed(&p->output[i - p->ninputs])) &&
             operations < MOST / PLACED)
             operations = MOST / PLACED;
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (int64_t)operations * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > MOST) {
+    while (plan_shrinks(c, TN_ITEMS) && (int64_t)operations * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > MOST) {
         c->tunable[TN_ITEMS] /= 2;
         c->tunable_from[TN_ITEMS] = "few copies of large expressions";
     }

@@ -85,6 +85,12 @@ static void count_call(struct counting *c, const struct expr *e)
     case FN_POPCOUNT:
     case FN_CLZ:
     case FN_CTZ: add_integer(c, type); return;
+    case FN_SIN:
+    case FN_COS:
+    case FN_TAN:
+        c->work.periodic += (int)c->times;
+        add_special(c, type);
+        return;
     default: add_special(c, type); return;
     }
 }

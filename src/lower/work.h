@@ -8,8 +8,9 @@
 /* Operations per point, counted in the typed expressions: maps, one combination, values per element; each `let` once.
  */
 struct work {
-    int flops;    /* floating-point additions, multiplications, comparisons, ...; fma counts twice */
-    int special;  /* calls of the mathematical library, divisions */
+    int flops;   /* floating-point additions, multiplications, comparisons, ...; fma counts twice */
+    int special; /* calls of the mathematical library, divisions */
+    int periodic; /* of those, sin, cos and tan: reducing a large argument is long code, and keeps an array in local memory */
     int integer;  /* integer, logical and selecting operations */
     int products; /* those of the floating-point ones that `contract: true` takes off */
     double slots; /* all of it in f32 additions' issue slots of the target */

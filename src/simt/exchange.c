@@ -7,17 +7,10 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include "launch/exchange.h"
+#include "base/os.h"
 #include "simt_impl.h"
-
-static uint64_t nanoseconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
 
@@ -34,7 +27,7 @@ struct wait {
 static void until_late(const struct wait *w, bool *late)
 {
     sched_yield();
-    if (nanoseconds() - w->begin < w->table->limit)
+    if (os_nanoseconds() - w->begin < w->table->limit)
         return;
     __atomic_store_n(&((struct window *)at(w->table->window))->fault, 1, __ATOMIC_RELAXED);
     __atomic_store_n((uint32_t *)at(w->table->fault), 1, __ATOMIC_RELAXED);
@@ -72,7 +65,7 @@ void simt_exchange(uint64_t table)
         return;
     const struct exchange_table *const t = at(table);
     struct window *const own = at(t->window);
-    const struct wait w = { .table = t, .number = own->last + 1, .begin = nanoseconds() };
+    const struct wait w = { .table = t, .number = own->last + 1, .begin = os_nanoseconds() };
     const uint64_t half = (w.number & 1) * t->half, *const told = (const uint64_t *)(const void *)(own + 1);
     bool late = own->fault;
     for (uint32_t j = 0; j < own->ranks && !late; j++)

@@ -32,17 +32,10 @@ uint32_t exec_random(struct exec *x, uint32_t n)
 static bool is_random(const struct exec *x) { return x->options.seed != 0; }
 
 /* ---- the watcher ----------------------------------------------------------------------------- */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Pauses the run when it is time to call the watcher. */
 static void exec_watch(struct exec *x)
 {
-    if (x->options.watch && now() - x->watched_at > WATCH_SECONDS)
+    if (x->options.watch && session_now() - x->watched_at > WATCH_SECONDS)
         x->pause = true;
 }
 
@@ -50,7 +43,7 @@ static void exec_watch(struct exec *x)
 static bool watched(struct exec *x)
 {
     x->pause = false;
-    x->watched_at = now();
+    x->watched_at = session_now();
     if (x->options.watch(x->options.watch_user) == 0)
         return true;
     report_plain(x->report, SIMT_STOPPED, "the run was ended from outside");

@@ -7,6 +7,7 @@
  * stack of its own (the fault may be a fiber's overflow) and sends a report that names the thread.
  */
 #define _GNU_SOURCE
+#include "base/os.h"
 #include "simt_impl.h"
 
 #include <errno.h>
@@ -126,37 +127,6 @@ static void free_copies(struct guarded *g)
     free(g->pointer);
 }
 
-/* ---- pipe ------------------------------------------------------------------------------------ */
-static bool write_all(int fd, const void *data, size_t bytes)
-{
-    const char *at = data;
-    while (bytes) {
-        const ssize_t n = write(fd, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
-static bool read_all(int fd, void *data, size_t bytes)
-{
-    char *at = data;
-    while (bytes) {
-        const ssize_t n = read(fd, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 /* ---- child ----------------------------------------------------------------------------------- */
 /* A fault while a kernel runs: says where. Others are reported by the parent, from the signal alone. */
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -168,7 +138,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         static struct simt_report report;
         report_plain(&report, SIMT_CRASH, "kernel %s, block %d, thread %d: signal %d at address %p", b->grid->kernel,
                      b->number, (int)(x->thread - b->thread), number, info->si_addr);
-        write_all(x->crash_fd, &report, sizeof report);
+        os_write(x->crash_fd, &report, sizeof report);
     }
     _exit(1);
 }
@@ -195,8 +165,8 @@ static void child(const struct guarded *g, int fd)
     catch_faults();
     simt_run_code(g->code, &args, g->control, g->options, g->report);
     const int64_t bytes = g->report->what == SIMT_OK ? g->control->bytes : 0;
-    const bool sent = write_all(fd, g->report, sizeof *g->report) && write_all(fd, &bytes, sizeof bytes) &&
-                      write_all(fd, g->control->memory, (size_t)bytes);
+    const bool sent = os_write(fd, g->report, sizeof *g->report) && os_write(fd, &bytes, sizeof bytes) &&
+                      os_write(fd, g->control->memory, (size_t)bytes);
     _exit(sent ? 0 : 1);
 }
 
@@ -205,13 +175,13 @@ static void child(const struct guarded *g, int fd)
 static void receive(const struct guarded *g, int fd)
 {
     int64_t bytes = 0;
-    if (!read_all(fd, g->report, sizeof *g->report)) {
+    if (!os_read(fd, g->report, sizeof *g->report)) {
         report_plain(g->report, SIMT_CRASH, "the run ended without a report");
         g->control->dirty = true;
         return;
     }
-    const bool good = g->report->what == SIMT_OK && read_all(fd, &bytes, sizeof bytes) &&
-                      simt_control_reserve(g->control, bytes) && read_all(fd, g->control->memory, (size_t)bytes);
+    const bool good = g->report->what == SIMT_OK && os_read(fd, &bytes, sizeof bytes) &&
+                      simt_control_reserve(g->control, bytes) && os_read(fd, g->control->memory, (size_t)bytes);
     g->control->dirty = !good;
 }
 

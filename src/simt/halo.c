@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "launch/exchange.h"
+#include "base/os.h"
 #include "simt_impl.h"
 
 _Static_assert(sizeof(struct halo_head) <= HALO_SLOTS, "words come after the head");
@@ -22,13 +23,6 @@ enum { LATE = 50, MISSED = 8, CAME_FIRST = 1024, BLOCK_SHIFT = 48 };
 static const uint32_t UNAWAITED = 0x7ff8dead; /* no number in f32 and f64 */
 
 static struct halo_head *head_at(uint64_t window) { return (struct halo_head *)(uintptr_t)window; }
-
-static uint64_t nanoseconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- words that were waited for ---------------------------------------------------------------------------------- */
 
@@ -107,10 +101,10 @@ void simt_halo_send(uint64_t to, uint32_t word, uint32_t e)
 void simt_halo_wait(uint64_t window, uint64_t from, uint32_t e)
 {
     struct halo_head *const h = head_at(window);
-    const uint64_t begin = nanoseconds(), *const slot = (const uint64_t *)(uintptr_t)from;
+    const uint64_t begin = os_nanoseconds(), *const slot = (const uint64_t *)(uintptr_t)from;
     uint64_t word = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
     while (word >> 32 != e && !failed(h)) {
-        if (nanoseconds() - begin >= h->limit)
+        if (os_nanoseconds() - begin >= h->limit)
             __atomic_store_n(&h->fault, 1, __ATOMIC_RELAXED);
         sched_yield();
         simt_current->idle = 0; /* others may make it come, however long that takes */

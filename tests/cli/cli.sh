@@ -61,6 +61,7 @@ run dot.yaml --color=blue; exits 2
 run dot.yaml --emit=ptx,plan -o -; exits 2; err_has 'directory'
 run dot.yaml --size m=3; exits 2
 run schema dot.yaml; exits 2
+run reference nothing; exits 2
 run run dot.yaml; exits 2; err_has "size 'n'"
 run run dot.yaml --size n=1x; exits 2
 run run dot.yaml --size n=-1; exits 2

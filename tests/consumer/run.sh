@@ -29,12 +29,12 @@ docs=share/doc/ptxgen
 # Of /usr, which holds much else, the paths are listed once, and only what has our name is compared.
 find "$prefix/" >"$work/paths"
 for file in include/ptxgen/ptxgen.h include/ptxgen/ptxgen.hpp 'lib/*libptxgen.so' 'lib/*libptxgen.so.0' 'lib/*libptxgen.a' 'lib/*pkgconfig/ptxgen.pc' \
-    share/bash-completion/completions/ptxgen share/ptxgen/spec.schema.json \
+    share/bash-completion/completions/ptxgen share/man/man1/ptxgen.1 share/ptxgen/spec.schema.json \
     'lib/*cmake/ptxgen/ptxgen-config.cmake' $docs/LICENSE $docs/README.md $docs/examples/reduce_buffer.c $docs/specs/dot.yaml; do
     grep -q "^$prefix/$(echo "$file" | sed 's/[.+]/\\&/g; s/\*/.*/g')$" "$work/paths" || fail "not installed: $file"
 done
-# Every completion and manual page, wherever its shell or man looks for it.
-for file in "$here"/../../completions/* "$here"/../../docs/*.1; do
+# Every completion, wherever its shell looks for it.
+for file in "$here"/../../completions/*; do
     find "$prefix/share/" -path '*/doc/*' -o -type f -name '*ptxgen*' -exec cmp -s "$file" {} \; -print | grep -q . ||
         fail "not installed: $file"
 done

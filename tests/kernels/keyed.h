@@ -39,4 +39,26 @@ static inline void keyed_launch(struct harness *h, const char *what, int round)
     cr_expect(harness_check(h, mode), "%s, n = %d, keys %d, --simt=%s: %s", what, (int)n, (int)keys, mode, h->text);
 }
 
+/* A spec of a key and of x, an array of this type. */
+struct keyed {
+    const char *name, *type, *rest;
+};
+
+/* Number i of them, by turns for two architectures. */
+static inline void keyed_open(struct harness *h, const char *kind, const struct keyed *specs, int i,
+                              const char *const *set)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "kind: %s\ninputs: {key: 'i32[n]', x: '%s[n]'}\n%s", kind, specs[i].type,
+             specs[i].rest);
+    cr_assert(harness_open(h, "t", text, i % 2 ? "sm_90" : "sm_75", set), "%s: %s", specs[i].name, h->text);
+}
+
+static inline void keyed_launches(struct harness *h, const char *name)
+{
+    for (int round = 0; round < 5 * KEYS; round++)
+        keyed_launch(h, name, round);
+    harness_close(h);
+}
+
 #endif

@@ -4,12 +4,9 @@
 #include <criterion/criterion.h>
 
 #include "kernels/keyed.h"
+#include "kernels/once.h"
 
-#define IN "kind: reduce\ninputs: {key: 'i32[n]', x: '%s[n]'}\n"
-
-static const struct {
-    const char *name, *type, *rest;
-} specs[] = {
+static const struct keyed specs[] = {
     { "counts", "f32", "map: 1\noperator: add\nby: key\noutputs: {y: 'i32[k]'}\n" },
     { "counts in i64", "u8", "map: 1\noperator: add\naccumulator: i64\nby: key\noutputs: {y: 'i64[k]'}\n" },
     { "sums", "f32", "map: x\noperator: add\nby: key\noutputs: {y: 'f32[k]'}\n" },
@@ -42,15 +39,10 @@ enum { SPECS = sizeof specs / sizeof *specs };
 static void check(const char *lanes, const char *bins)
 {
     for (int i = 0; i < SPECS; i++) {
-        char text[1024];
         const char *set[] = { "strategy", "reduce.bins", "threads", "64", "lanes", lanes, "bins", bins, NULL, NULL };
         struct harness h;
-        const int head = snprintf(text, sizeof text, IN, specs[i].type);
-        snprintf(text + head, sizeof text - (size_t)head, "%s", specs[i].rest);
-        cr_assert(harness_open(&h, "t", text, i % 2 ? "sm_90" : "sm_75", set), "%s: %s", specs[i].name, h.text);
-        for (int round = 0; round < 5 * KEYS; round++)
-            keyed_launch(&h, specs[i].name, round);
-        harness_close(&h);
+        keyed_open(&h, "reduce", specs, i, set);
+        keyed_launches(&h, specs[i].name);
     }
 }
 
@@ -124,14 +116,11 @@ Test(bins, threads_of_columns)
 
 /* ---- scans ------------------------------------------------------------------------------------------------------- */
 
-#define SCAN_IN "kind: scan\ninputs: {key: 'i32[n]', x: '%s[n]'}\nby: key\n"
 #define OWN(combine)                                                                                                   \
     "map: {p: x | 1, q: x + 1}\noperator: {state: {p: u32, q: u32}, identity: {p: 1, q: 0}, combine: " combine "}\n"
 #define RECURRENCE OWN("{p: a.p * b.p, q: a.q * b.p + b.q}")
 
-static const struct {
-    const char *name, *type, *rest;
-} scan_specs[] = {
+static const struct keyed scan_specs[] = {
     { "ranks", "u8", "map: 1\noperator: add\nmode: exclusive\noutputs: {y: 'i32[n]', all: 'i32[k]'}\n" },
     { "numbers in i64", "u8",
       "map: 3\noperator: add\naccumulator: i64\ninit: 5\noutputs: {y: 'i64[n]', all: 'i64[k]'}\n" },
@@ -168,15 +157,10 @@ enum { SCAN_SPECS = sizeof scan_specs / sizeof *scan_specs };
 static void check_scans(const char *threads, const char *items)
 {
     for (int i = 0; i < SCAN_SPECS; i++) {
-        char text[1024];
         const char *set[] = { "threads", threads, "items", items, NULL, NULL };
         struct harness h;
-        const int head = snprintf(text, sizeof text, SCAN_IN, scan_specs[i].type);
-        snprintf(text + head, sizeof text - (size_t)head, "%s", scan_specs[i].rest);
-        cr_assert(harness_open(&h, "t", text, i % 2 ? "sm_90" : "sm_75", set), "%s: %s", scan_specs[i].name, h.text);
-        for (int round = 0; round < 5 * KEYS; round++)
-            keyed_launch(&h, scan_specs[i].name, round);
-        harness_close(&h);
+        keyed_open(&h, "scan\nby: key", scan_specs, i, set);
+        keyed_launches(&h, scan_specs[i].name);
     }
 }
 
@@ -258,11 +242,7 @@ Test(bins, scans_as_planned)
     };
     for (size_t i = 0; i < sizeof spec / sizeof *spec; i++) {
         char text[512];
-        struct harness h;
         snprintf(text, sizeof text, "kind: scan\n%s", spec[i].text);
-        cr_assert(harness_open(&h, "t", text, "sm_90", NULL), "%s: %s", text, h.text);
-        harness_data_at(&h, spec[i].size, 3, 0, false);
-        cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%s: %s", text, h.text);
-        harness_close(&h);
+        run_once(text, NULL, spec[i].size, 0, "seed:1,race,uninit,guard", NULL);
     }
 }

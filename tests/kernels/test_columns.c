@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "support/harness.h"
+#include "kernels/once.h"
 
 /* Narrow columns whose rows begin anywhere in words: no byte after the arrays is read, and what the last vectors share is
  * stored once; ordered and not, in one part and in several, all places by a thread, boxes of a middle dimension. */
@@ -48,13 +48,8 @@ Test(columns, striped_columns)
     };
     const int n = sizeof sizes / sizeof *sizes;
     for (int i = 0; i < 3 * n; i++) {
-        struct harness h;
         const char *name = i % n < 5 ? "columns_scalar" : "strips_scalar";
-        cr_assert(harness_open(&h, "striped", spec[i / n], "sm_90", NULL), "%s", h.text);
-        harness_data_at(&h, sizes[i % n], 3, i % 4, false);
-        cr_assert(harness_check(&h, "seed:1,race,uninit,guard,sms:1"), "%d: %s\n%s", i % n, h.text, spec[i / n]);
-        cr_expect(strcmp(ptxgen_host_case(h.host), name) == 0, "%d: case %s", i, ptxgen_host_case(h.host));
-        harness_close(&h);
+        run_once(spec[i / n], NULL, sizes[i % n], i % 4, "seed:1,race,uninit,guard,sms:1", name);
     }
 }
 
@@ -63,12 +58,7 @@ Test(columns, columns_in_turns)
 {
     static const char spec[] =
         "kind: scan\ninputs: {x: 'i32[m, n]'}\nover: m\noperator: add\noutputs: {y: 'i32[m, n]'}\n";
-    struct harness h;
-    cr_assert(harness_open(&h, "turns", spec, "sm_90", NULL), "%s", h.text);
-    harness_data_at(&h, (int64_t[]){ 2, 256 * 128 + 130 }, 3, 1, false);
-    cr_assert(harness_check(&h, "seed:1,race,uninit,sms:1"), "%s", h.text);
-    cr_expect(strcmp(ptxgen_host_case(h.host), "column") == 0, "case %s", ptxgen_host_case(h.host));
-    harness_close(&h);
+    run_once(spec, NULL, (int64_t[]){ 2, 256 * 128 + 130 }, 1, "seed:1,race,uninit,sms:1", "column");
 }
 
 /* Rows of columns that are one vector: four f32, two f64, backwards too. */
@@ -122,12 +112,8 @@ enum { BESIDE = sizeof beside / sizeof *beside };
 static void check_beside(const char *spec, const int64_t *size, const char *const *set, const char *mode)
 {
     char text[512];
-    struct harness h;
     snprintf(text, sizeof text, "kind: scan\n%s", spec);
-    cr_assert(harness_open(&h, "beside", text, "sm_90", set), "%s", h.text);
-    harness_data_at(&h, size, 3, 0, false);
-    cr_assert(harness_check(&h, mode), "%s: %s\n%s", mode, h.text, text);
-    harness_close(&h);
+    run_once(text, set, size, 0, mode, NULL);
 }
 
 /* Strips of 32 and of 8 columns, whose last tile is in part outside; more blocks than a strip's groups look at at once, so

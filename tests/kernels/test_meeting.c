@@ -6,11 +6,7 @@
 
 #include "kernels/keyed.h"
 
-#define IN "kind: map\ninputs: {key: 'i32[n]', x: '%s[n]'}\n"
-
-static const struct {
-    const char *name, *type, *rest;
-} specs[] = {
+static const struct keyed specs[] = {
     { "counts", "f32", "outputs: {y: {type: 'u32[k]', at: key, value: 1, combine: add}}\n" },
     { "counts from an initial value", "u8",
       "outputs: {y: {type: 'i64[k]', at: key, value: 1, combine: add, initial: 7}}\n" },
@@ -90,17 +86,11 @@ static void plan_text(struct harness *h, const char *what, const char *strategy)
 static void check(const char *strategy, const char *threads, const char *name, const char *value)
 {
     for (int i = 0; i < SPECS; i++) {
-        char text[1024];
         const char *set[] = { "strategy", strategy, "threads", threads, name, value, NULL, NULL };
         struct harness h;
-        const int head = snprintf(text, sizeof text, IN, specs[i].type);
-        snprintf(text + head, sizeof text - (size_t)head, "%s", specs[i].rest);
-        cr_assert(harness_open(&h, "t", text, i % 2 ? "sm_90" : "sm_75", name ? set : NULL), "%s: %s", specs[i].name,
-                  h.text);
+        keyed_open(&h, "map", specs, i, name ? set : NULL);
         plan_text(&h, specs[i].name, strategy);
-        for (int round = 0; round < 5 * KEYS; round++)
-            keyed_launch(&h, specs[i].name, round);
-        harness_close(&h);
+        keyed_launches(&h, specs[i].name);
     }
 }
 

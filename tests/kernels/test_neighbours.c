@@ -5,7 +5,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "support/harness.h"
+#include "kernels/once.h"
 
 #define REDUCE(inputs, over, map, output)                                                                              \
     "kind: reduce\ninputs: {" inputs "}\nover: " over "\nmap: '" map "'\noperator: add\noutputs: {y: '" output "'}\n"
@@ -53,12 +53,8 @@ Test(neighbours, of_vectors_and_tiles, .timeout = 200)
     for (int i = 0; i < ROWS * 3; i++) {
         char spec[400];
         const char *set[] = { "strategy", row[i / 3].strategy, NULL };
-        struct harness h;
         snprintf(spec, sizeof spec, "%sboundary: %s\n", row[i / 3].spec, boundary[i % 3]);
-        cr_assert(harness_open(&h, "beside", spec, "sm_90", set), "%s\n%s", h.text, spec);
-        harness_data_at(&h, row[i / 3].size, 3, 0, false);
-        cr_assert(harness_check(&h, "seed:1,race,uninit"), "%s: %s\n%s", row[i / 3].strategy, h.text, spec);
-        harness_close(&h);
+        run_once(spec, set, row[i / 3].size, 0, "seed:1,race,uninit", NULL);
     }
 }
 
@@ -98,14 +94,8 @@ Test(neighbours, of_chosen_sizes, .timeout = 200)
     static const char *const boundary[] = { "clamp", "{constant: 5}", "reflect" };
     for (size_t i = 0; i < 3 * sizeof chosen / sizeof *chosen; i++) {
         char spec[400];
-        struct harness h;
         snprintf(spec, sizeof spec, "%sboundary: %s\n", chosen[i / 3].spec, boundary[i % 3]);
-        cr_assert(harness_open(&h, "chosen", spec, "sm_90", NULL), "%s\n%s", h.text, spec);
-        harness_data_at(&h, chosen[i / 3].size, 3, 0, false);
-        cr_assert(harness_check(&h, "seed:1,race,uninit,guard,sms:1"), "%s: %s\n%s", chosen[i / 3].name, h.text, spec);
-        cr_expect(strcmp(ptxgen_host_case(h.host), chosen[i / 3].name) == 0, "%zu: case %s", i / 3,
-                  ptxgen_host_case(h.host));
-        harness_close(&h);
+        run_once(spec, NULL, chosen[i / 3].size, 0, "seed:1,race,uninit,guard,sms:1", chosen[i / 3].name);
     }
 }
 
@@ -117,10 +107,5 @@ Test(neighbours, short_rows_of_a_state)
         "operator:\n  state: {length: i32, all: bool}\n  identity: {length: 0, all: true}\n"
         "  combine: {length: 'if b.all then a.length + b.length else b.length', all: a.all and b.all}\n"
         "outputs: {r: {type: 'i32[m]', value: r.length}}\n";
-    struct harness h;
-    cr_assert(harness_open(&h, "states", spec, "sm_90", NULL), "%s", h.text);
-    harness_data_at(&h, (int64_t[]){ 259, 415, 0 }, 3, 0, false);
-    cr_assert(harness_check(&h, "seed:1,race,uninit,guard,sms:1"), "%s", h.text);
-    cr_expect(strcmp(ptxgen_host_case(h.host), "short") == 0, "case %s", ptxgen_host_case(h.host));
-    harness_close(&h);
+    run_once(spec, NULL, (int64_t[]){ 259, 415, 0 }, 0, "seed:1,race,uninit,guard,sms:1", "short");
 }

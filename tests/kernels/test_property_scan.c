@@ -9,7 +9,7 @@
 #include <criterion/criterion.h>
 
 #include "base/str.h"
-#include "support/harness.h"
+#include "kernels/once.h"
 
 static uint64_t state;
 static int below(int n) { return (int)(harness_random(&state) % (uint64_t)n); }
@@ -266,16 +266,12 @@ Test(scans, no_offsets)
         for (int i = 0; i < 6; i++) {
             const char *set[] = { "strategy", strategy[i], "threads", "64", i == 5 ? "lanes" : NULL, "32", NULL, NULL };
             struct str spec = { 0 };
-            struct harness h;
             str_printf(&spec,
                        "kind: scan\ninputs: {x: 'i32[n]', off: 'i64[k]'}\nsegments: {offsets: off}\noperator: add\n%s"
                        "outputs: {y: 'i32[n]'}\n",
                        direction[reverse]);
             char *text = str_take(&spec);
-            cr_assert(harness_open(&h, "none", text, "sm_90", set), "%s: %s", strategy[i], h.text);
-            harness_data_at(&h, size, 3, 0, 0);
-            cr_assert(harness_check(&h, "seed:2,race,uninit"), "%s: %s\n%s", strategy[i], h.text, text);
-            harness_close(&h);
+            run_once(text, set, size, 0, "seed:2,race,uninit", NULL);
             free(text);
         }
 }

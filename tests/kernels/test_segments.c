@@ -10,7 +10,7 @@
 #include <criterion/criterion.h>
 
 #include "base/str.h"
-#include "support/harness.h"
+#include "kernels/once.h"
 
 static uint64_t state;
 static int below(int n) { return (int)(harness_random(&state) % (uint64_t)n); }
@@ -267,11 +267,7 @@ Test(segments, rows_beside_broadcast)
         "outputs: {y: {type: 'f32[m, n]', value: x - r.mean}}\n",
     };
     for (int i = 0; i < 6; i++) {
-        struct harness h;
-        cr_assert(harness_open(&h, "beside", spec[i / 3], "sm_90", NULL), "%s", h.text);
-        harness_data_at(&h, sizes[i % 3], 3, 0, false);
-        cr_assert(harness_check(&h, "seed:1,race,uninit"), "%s\n%s", h.text, spec[i / 3]);
-        harness_close(&h);
+        run_once(spec[i / 3], NULL, sizes[i % 3], 0, "seed:1,race,uninit", NULL);
     }
 }
 
@@ -409,11 +405,7 @@ Test(segments, rows_of_no_elements)
         "outputs: {sum: {type: 'u32[1]', value: r}, y: {type: 'u32[n, 1, m]', value: u32(x)}}\n";
     for (int s = 0; s < 2; s++) {
         const char *set[] = { "strategy", strategy[s], "vector", "4", NULL };
-        struct harness h;
-        cr_assert(harness_open(&h, "none", spec, "sm_90", set), "%s", h.text);
-        harness_data_at(&h, size, 3, 0, false);
-        cr_expect(harness_check(&h, "seed:5,race"), "%s: %s", strategy[s], h.text);
-        harness_close(&h);
+        run_once(spec, set, size, 0, "seed:5,race", NULL);
     }
 }
 
@@ -470,9 +462,5 @@ Test(segments, most_values_per_thread)
     static const int64_t size[] = { 4000, 10 };
     const char *set[] = { "strategy", "segreduce.offsets", "threads", "64", "items", "16", "vector",
                           "4",        "copy_stages",       "0",       NULL };
-    struct harness h;
-    cr_assert(harness_open(&h, "most", spec, "sm_90", set), "%s", h.text);
-    harness_data_at(&h, size, 1, 0, false);
-    cr_expect(harness_check(&h, "seed:1"), "%s", h.text);
-    harness_close(&h);
+    run_once(spec, set, size, 0, "seed:1", NULL);
 }

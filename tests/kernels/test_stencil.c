@@ -8,7 +8,7 @@
 
 #include "api/api_impl.h"
 #include "base/str.h"
-#include "support/harness.h"
+#include "kernels/once.h"
 #include "lower/plan.h"
 #include "lower/stencil/stencil.h"
 
@@ -229,15 +229,11 @@ Test(stencil, interior_keeps_what_is_not_read)
     const int64_t size[8] = { 21, 37 };
     for (int i = 0; i < 3; i++) {
         char spec[512];
-        struct harness h;
         snprintf(spec, sizeof spec,
                  "kind: stencil\ninputs: {x: 'f32[m, n]'}\nboundary: interior\n"
                  "outputs: {y: {type: 'f32[m, n]', value: '%s'}}\niterate: {steps: 2, feedback: {x: y}}\n",
                  value[i]);
-        cr_assert(harness_open(&h, "kept", spec, "sm_90", set), "%s", h.text);
-        harness_data_at(&h, size, 7, 0, 0);
-        cr_expect(harness_check(&h, "seed:1,race"), "%s: %s", value[i], h.text);
-        harness_close(&h);
+        run_once(spec, set, size, 0, "seed:1,race", NULL);
     }
 }
 
@@ -281,17 +277,13 @@ Test(stencil, planes_of_constants)
         const char *set[] = { "strategy", "stencil.stream", "threads", "64",       "block_x", "32", "block_y",
                               "2",        "points_x",       "1",       "points_y", "3",       NULL, NULL };
         char spec[512];
-        struct harness h;
         snprintf(
             spec, sizeof spec,
             "kind: stencil\ninputs: {u: '%s[d, m, n]'}\nboundary: %s\noutputs:\n"
             "  y: {type: '%s[d, m, n]', value: 'u[-1, 0, 0] + 2 * u[0, -1, 0] + 4 * u[0, 0, -1] + 8 * u[0, 0, 2] + "
             "16 * u[1, 2, 0]'}\n",
             i % 2 ? "i16" : "i32", boundary[i / 2], i % 2 ? "i16" : "i32");
-        cr_assert(harness_open(&h, "constants", spec, "sm_90", set), "%s: %s", boundary[i / 2], h.text);
-        harness_data_at(&h, size, 7, 0, 0);
-        cr_expect(harness_check(&h, "seed:1,race,uninit"), "%s: %s", boundary[i / 2], h.text);
-        harness_close(&h);
+        run_once(spec, set, size, 0, "seed:1,race,uninit", NULL);
     }
 }
 

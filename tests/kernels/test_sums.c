@@ -5,7 +5,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "support/harness.h"
+#include "kernels/once.h"
 
 static uint64_t state;
 static int below(int n) { return (int)(harness_random(&state) % (uint64_t)n); }
@@ -273,9 +273,5 @@ Test(sums, values_per_element_read_a_short_table)
 {
     static const char spec[] = "kind: reduce\ninputs: {x: 'f32[n, m]', z: 'f32[k]'}\nover: n\nmap: x\noperator: add\n"
                                "outputs: {s: 'f32[m]', e: {type: 'f32[n, m]', value: 'x + at(z, index(n))'}}\n";
-    struct harness h;
-    cr_assert(harness_open(&h, "short", spec, "sm_90", NULL), "%s", h.text);
-    harness_data_at(&h, (const int64_t[]){ 1000, 300, 7 }, 3, 0, false);
-    cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%s", h.text);
-    harness_close(&h);
+    run_once(spec, NULL, (const int64_t[]){ 1000, 300, 7 }, 0, "seed:1,race,uninit,guard", NULL);
 }

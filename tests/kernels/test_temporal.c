@@ -212,5 +212,10 @@ Test(temporal, away_from_the_edge)
         cr_assert(harness_check(&h, "seed:2"), "%s", h.text);
         cr_assert_str_eq(ptxgen_host_case(h.host), i ? "strips_shifted" : "strips");
     }
+    for (int64_t rows = 84; rows < 100;
+         rows++) { /* a warp's last part has one row and more, and all of it is near the end */
+        harness_data_at(&h, (const int64_t[8]){ rows, 403 - rows % 2 }, 5, 0, 0);
+        cr_assert(harness_check(&h, "seed:2,sms:8"), "%lld rows: %s", (long long)rows, h.text);
+    }
     harness_close(&h);
 }

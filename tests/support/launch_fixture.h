@@ -145,6 +145,35 @@ static inline const char *message_of(ptxgen_session *s)
     return text;
 }
 
+/* The GPU, for kernels of any names, in a session of the test's own; close_all() closes it. */
+static inline void open_gpu(ptxgen_session *s)
+{
+    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
+    memset(fake->kernel, 0, sizeof fake->kernel);
+}
+
+/* Session and GPU, with the disk cache in a new folder. */
+static inline ptxgen_session *open_with_cache(char directory[64])
+{
+    ptxgen_session *s;
+    setup();
+    snprintf(directory, 64, "%s", "/tmp/ptxgen-test-XXXXXX");
+    cr_assert_not_null(mkdtemp(directory));
+    setenv("PTXGEN_CACHE", directory, 1);
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    open_gpu(s);
+    return s;
+}
+
+static inline void close_with_cache(ptxgen_session *s, const char *directory)
+{
+    ptxgen_gpu_close(gpu);
+    ptxgen_session_destroy(s);
+    ptxgen_cache_clear(directory);
+    cr_expect_eq(remove(directory), 0);
+    teardown();
+}
+
 static inline void open_all(void)
 {
     cr_assert_eq(ptxgen_gpu_open(&session, 0, &gpu), PTXGEN_OK);

@@ -5,12 +5,8 @@
 #include "cli.h"
 
 /* Prints a text of the library and frees it. */
-static int print_text(const struct options *o, char *(*make)(void))
+static int print_text(char *text)
 {
-    if (o->operands.n) {
-        return fail(EXIT_USAGE, "unexpected '%s'", o->operands.item[0]);
-    }
-    char *text = make();
     if (!text) {
         return fail(EXIT_DEVICE, "out of memory");
     }
@@ -22,13 +18,21 @@ static int print_text(const struct options *o, char *(*make)(void))
     return status;
 }
 
-int cmd_schema(const struct options *o) { return print_text(o, ptxgen_schema); }
+int cmd_schema(const struct options *o)
+{
+    return o->operands.n ? fail(EXIT_USAGE, "unexpected '%s'", o->operands.item[0]) : print_text(ptxgen_schema());
+}
+
 /* The library knows all but the command line. */
 int cmd_reference(const struct options *o)
 {
-    int status = print_text(o, ptxgen_reference);
+    const bool manual = o->operands.n == 1 && !strcmp(o->operands.item[0], "manual");
+    if (o->operands.n && !manual) {
+        return fail(EXIT_USAGE, "unexpected '%s'", o->operands.item[0]);
+    }
+    const int status = manual ? EXIT_OK : print_text(ptxgen_reference());
     if (status == EXIT_OK) {
-        options_reference(stdout);
+        (manual ? options_manual : options_reference)(stdout);
     }
     return status;
 }

@@ -42,13 +42,7 @@ static bool quoted(const char **at, char *out, size_t capacity)
 static bool integer(const char **at, int64_t *out)
 {
     blanks(at);
-    const char *begin = *at;
-    for (*out = 0; **at >= '0' && **at <= '9'; ++*at) {
-        if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, **at - '0', out)) {
-            return false;
-        }
-    }
-    return *at > begin;
+    return read_digits(at, out);
 }
 
 /* Bytes of "<f4", "|V2", …; 0 when it is no such text. */

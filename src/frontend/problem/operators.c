@@ -150,9 +150,39 @@ static bool user_state(struct builder *b, const struct ynode *node, struct op *o
     return good;
 }
 
-static const struct expr *field_value(const struct scope *sc, const struct ynode *node, enum ty type, bool widened)
+bool fields_parse(const struct scope *sc, const struct ynode *node, const char *what, const char *of,
+                  const char *const *names, int nfields, struct ast **out)
 {
-    struct ast *e = node_expr(sc->b, node);
+    struct builder *b = sc->b;
+    bool good = true, unknown = false, seen[STATE_FIELDS_MAX] = { false };
+    for (int i = 0; i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key;
+        struct ast *e = node_expr(b, node->pair[i].value);
+        int field = nfields;
+        while (--field >= 0 && strcmp(names[field], key->text) != 0)
+            continue;
+        good &= e != NULL;
+        if (field >= 0) {
+            out[field] = e;
+            seen[field] = true;
+            continue;
+        }
+        struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the %s has no field '%s'", of, key->text);
+        diag_suggest(b->d, m, key->text, names, nfields);
+        if (e)
+            type_build(sc, e, T_ANY); /* what is wrong in it is said, too */
+        unknown = true;
+    }
+    for (int f = 0; f < nfields && !unknown; f++)
+        if (!seen[f]) {
+            diag_error(b->d, D_FIELDS, node->at, "the %s has no field '%s' of the %s", what, names[f], of);
+            good = false;
+        }
+    return good && !unknown;
+}
+
+static const struct expr *field_value(const struct scope *sc, struct ast *e, enum ty type, bool widened)
+{
     return !e ? NULL : widened ? type_build_widened(sc, e, type) : type_build(sc, e, type);
 }
 
@@ -161,7 +191,8 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
                   const struct expr **out)
 {
     struct builder *b = sc->b;
-    bool tuple = *op->field_name[0] != '\0', good = true, unknown = false, seen[STATE_FIELDS_MAX] = { false };
+    bool tuple = *op->field_name[0] != '\0', good;
+    struct ast *e[STATE_FIELDS_MAX] = { NULL };
     if (!node)
         return false;
     if ((node->kind == Y_MAPPING) != tuple || node->kind == Y_SEQUENCE) {
@@ -173,32 +204,15 @@ bool fields_build(const struct scope *sc, const struct op *op, const struct ynod
         return false;
     }
     if (!tuple) {
-        out[0] = field_value(sc, node, op->field[0], widened);
+        out[0] = field_value(sc, node_expr(b, node), op->field[0], widened);
         return out[0] != NULL;
     }
-    for (int i = 0; i < node->count; i++) {
-        const struct ynode *key = node->pair[i].key;
-        int field = -1;
-        for (int f = 0; f < op->nfields; f++)
-            if (!strcmp(op->field_name[f], key->text))
-                field = f;
-        if (field < 0) {
-            node_expr(b, node->pair[i].value); /* what is wrong in it is said, too */
-            struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the state has no field '%s'", key->text);
-            diag_suggest(b->d, m, key->text, op->field_name, op->nfields);
-            unknown = true;
-            continue;
-        }
-        out[field] = field_value(sc, node->pair[i].value, op->field[field], widened);
-        good &= out[field] != NULL;
-        seen[field] = true;
+    good = fields_parse(sc, node, "mapping", "state", op->field_name, op->nfields, e);
+    for (int f = 0; f < op->nfields; f++) {
+        out[f] = field_value(sc, e[f], op->field[f], widened);
+        good &= out[f] != NULL;
     }
-    for (int f = 0; f < op->nfields && !unknown; f++)
-        if (!seen[f]) {
-            diag_error(b->d, D_FIELDS, node->at, "field '%s' of the state is missing", op->field_name[f]);
-            good = false;
-        }
-    return good && !unknown;
+    return good;
 }
 
 static void user_lets(const struct scope *sc, const struct ynode *node)

@@ -283,30 +283,14 @@ static void default_value(struct builder *b, struct output *out)
 void structure_values(const struct scope *sc, const struct output *out, const struct ynode *node, const char *what,
                       const struct expr **value)
 {
-    struct builder *b = sc->b;
     const char *names[STATE_FIELDS_MAX];
-    bool seen[STATE_FIELDS_MAX] = { false }, unknown = false;
+    struct ast *e[STATE_FIELDS_MAX] = { NULL };
     for (int f = 0; f < out->array.nfields; f++)
         names[f] = out->array.field[f].name;
-    for (int i = 0; i < node->count; i++) {
-        const struct ynode *key = node->pair[i].key;
-        int field = -1;
-        for (int f = 0; f < out->array.nfields; f++)
-            if (!strcmp(names[f], key->text))
-                field = f;
-        struct ast *e = node_expr(b, node->pair[i].value);
-        if (field < 0) {
-            struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the output has no field '%s'", key->text);
-            diag_suggest(b->d, m, key->text, names, out->array.nfields);
-            unknown = true;
-            continue;
-        }
-        seen[field] = true;
-        value[field] = type_build(sc, e, out->array.field[field].type);
-    }
-    for (int f = 0; f < out->array.nfields && !unknown; f++)
-        if (!seen[f])
-            diag_error(b->d, D_FIELDS, node->at, "the %s has no field '%s'", what, names[f]);
+    fields_parse(sc, node, what, "output", names, out->array.nfields, e);
+    for (int f = 0; f < out->array.nfields; f++)
+        if (e[f])
+            value[f] = type_build(sc, e[f], out->array.field[f].type);
 }
 
 static void explicit_value(struct builder *b, struct output *out, const struct ynode *node)

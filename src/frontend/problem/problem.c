@@ -51,7 +51,7 @@ void build_header(struct builder *b, const char *default_name)
     const struct ynode *version = top(b, "ptxgen"), *name = top(b, "name"), *doc = top(b, "doc");
     if (version && strcmp(version->text, "1"))
         diag_error(b->d, D_VERSION, version->at, "this ptxgen reads version 1 of the format, not '%s'", version->text);
-    p->name = name && node_name(b, name, "a name") ? name->text : identifier(b->a, default_name);
+    p->name = name && node_name(b, name, "a spec") ? name->text : identifier(b->a, default_name);
     if (name && strlen(p->name) > PROBLEM_NAME_MAX)
         diag_error(b->d, D_BAD_NAME, name->at,
                    "the name of a spec has at most %d characters; kernels are called after it", PROBLEM_NAME_MAX);

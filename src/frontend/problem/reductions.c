@@ -76,38 +76,6 @@ static struct ast *default_map(struct builder *b, struct span at)
     return NULL;
 }
 
-static bool map_mapping(const struct scope *sc, const struct ynode *node, int nfields, const char *const *names,
-                        struct map *out)
-{
-    struct builder *b = sc->b;
-    bool good = true, unknown = false, seen[STATE_FIELDS_MAX] = { false };
-    for (int i = 0; i < node->count; i++) {
-        const struct ynode *key = node->pair[i].key;
-        int field = -1;
-        for (int f = 0; f < nfields; f++)
-            if (!strcmp(names[f], key->text))
-                field = f;
-        struct ast *e = node_expr(b, node->pair[i].value);
-        good &= e != NULL;
-        if (field >= 0) {
-            out->field[field] = e;
-            seen[field] = true;
-            continue;
-        }
-        struct diag *m = diag_error(b->d, D_FIELDS, key->at, "the state has no field '%s'", key->text);
-        diag_suggest(b->d, m, key->text, names, nfields);
-        if (e)
-            type_build(sc, e, T_ANY);
-        unknown = true;
-    }
-    for (int f = 0; f < nfields && !unknown; f++)
-        if (!seen[f]) {
-            diag_error(b->d, D_FIELDS, node->at, "the map says nothing of the state's field '%s'", names[f]);
-            good = false;
-        }
-    return good && !unknown;
-}
-
 /* Reads a map for a state with these fields (names[0] empty: a scalar); out->field is filled for tuples that are given
  * field by field, out->scalar otherwise.  false: reported. */
 static bool map_read(const struct scope *sc, const struct entry *entry, int nfields, const char *const *names,
@@ -118,7 +86,7 @@ static bool map_read(const struct scope *sc, const struct entry *entry, int nfie
     *out = (struct map){ .at = entry->map ? entry->map->at : entry->at };
     if (entry->map && entry->map->kind == Y_MAPPING) {
         if (tuple)
-            return map_mapping(sc, entry->map, nfields, names, out);
+            return fields_parse(sc, entry->map, "map", "state", names, nfields, out->field);
         struct diag *m =
             diag_error(b->d, D_FIELDS, entry->map->at, "the operator combines scalars, and this map has fields");
         diag_hint(b->d, m, "several results in one pass are written under %s",

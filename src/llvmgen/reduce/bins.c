@@ -246,8 +246,8 @@ kb_val bins_load(struct bins *b, kb_val number, kb_val *word)
     return any;
 }
 
-/* Counters stand for so many of the constants that are added. */
-kb_tup bins_state(struct bins *b, const kb_val *word)
+/* The state that words stand for: counters for so many of the constants that are added. */
+static kb_tup state_of(struct bins *b, const kb_val *word)
 {
     kb *k = b->g->k;
     const struct expr *map[KB_TUP_MAX];
@@ -266,13 +266,13 @@ kb_tup bins_sum(struct bins *b, kb_val bin, kb_val *some)
     kb_val word[STATE_FIELDS_MAX];
     LET(first, kb_mul(k, bin, b->bin_step));
     const kb_val has_first = bins_load(b, first, word);
-    kb_tvar sum = kb_var_new(k, bins_state(b, word), "sum");
+    kb_tvar sum = kb_var_new(k, state_of(b, word), "sum");
     kb_var any = kb_var_new(k, has_first, "any");
     if (b->tables > 1) {
         kb_for(k, t, kb_imm(k, TY_I32, 1), b->tables, 1) {
             const kb_val has = bins_load(b, kb_add(k, first, kb_mul(k, t, b->table_step)), word);
             kb_set(k, any, kb_or(k, kb_get(k, any), has));
-            kb_set(k, sum, state_combine(g, kb_get(k, sum), bins_state(b, word)));
+            kb_set(k, sum, state_combine(g, kb_get(k, sum), state_of(b, word)));
         }
     }
     *some = kb_get(k, any);

@@ -32,8 +32,6 @@ kb_val bins_number(struct point *pt, bool kept, kb_val *inside);
 void bins_update(struct bins *b, kb_val bin, kb_tup x);
 /* The words of a number in all tables; whether any of them is not zero. */
 kb_val bins_load(struct bins *b, kb_val number, kb_val *word);
-/* The state that they stand for. */
-kb_tup bins_state(struct bins *b, const kb_val *word);
 /* Of the first elements of a tile, and of those of crowded tiles: whole warps arrive. */
 enum { BINS_NEXT, BINS_FIRST, BINS_CROWDED };
 /* An element, if `valid`, to the tables. */

@@ -87,16 +87,24 @@ struct other_reads {
     bool any;
 };
 
+/* Does a value follow the row?  Of at(), an index of the user's own is kept within the array. */
+static bool follows_row(const struct problem *p, const struct expr *e)
+{
+    bool does = e->kind == EX_INDEX && p->space[e->which].reduced;
+    for (int i = 0; i < e->nargs && !does; i++)
+        does = follows_row(p, e->arg[i]);
+    return does;
+}
+
 static void find_other_reads(const struct expr *e, void *user)
 {
     struct other_reads *o = user;
     const struct input *in = e->kind == EX_INPUT || e->kind == EX_AT ? &o->p->input[e->which] : NULL;
     if (!in || (e->kind == EX_INPUT && !e->noffsets && access_input_direct(o->p, e->which)))
         return;
-    for (int d = 0; d < in->array.rank; d++) {
-        const int axis = e->kind == EX_INPUT ? in->axis[d] : e->arg[d]->kind == EX_INDEX ? e->arg[d]->which : -1;
-        o->any |= axis >= 0 && o->p->space[axis].reduced;
-    }
+    for (int d = 0; d < in->array.rank; d++)
+        o->any |= e->kind == EX_INPUT ? in->axis[d] >= 0 && o->p->space[in->axis[d]].reduced
+                                      : (e->arg[d]->kind == EX_INDEX || e->op >> d & 1) && follows_row(o->p, e->arg[d]);
 }
 
 /* Do maps read memory along the row, which places after its end do not have? */

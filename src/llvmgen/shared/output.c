@@ -334,16 +334,13 @@ void points_store(struct point *pt, int n, bool aligned)
     outputs_store(at, n, aligned);
 }
 
-void point_store(struct point *pt)
+static void store_all(struct point *pt, enum moment moment)
 {
     for (int o = 0; o < pt->g->p->noutputs; o++)
-        if (output_moment(&pt->g->p->output[o]) == AT_POINT)
+        if (output_moment(&pt->g->p->output[o]) == moment)
             output_store(pt, o);
 }
 
-void outputs_store_total(struct point *pt)
-{
-    for (int o = 0; o < pt->g->p->noutputs; o++)
-        if (output_moment(&pt->g->p->output[o]) == AT_TOTAL)
-            output_store(pt, o);
-}
+void point_store(struct point *pt) { store_all(pt, AT_POINT); }
+
+void outputs_store_total(struct point *pt) { store_all(pt, AT_TOTAL); }

@@ -24,6 +24,7 @@ struct strip {
     struct strip_shape is;
     bool sides, ends;   /* columns or lines, planes may lie beyond the array: else no boundary is met */
     bool aligned;       /* rows begin at vector boundaries */
+    bool by_element;    /* else: columns are read and written one by one */
     int nqueues, ahead; /* how many planes are read ahead */
     struct queue queue[STRIP_FED_MAX];
     kb_val lane, warp;             /* i32 */
@@ -65,7 +66,17 @@ static inline int strip_place(const struct strip *s, int newest, int back)
     return (newest - back + 2 * s->is.places) % s->is.places;
 }
 
+/* ---- strip_step.c: one step of one plane ---- */
+/* A coordinate along an axis that wraps around, if the point may lie beyond the array. */
+kb_val strip_wrapped(const struct strip *s, bool beyond, int axis, kb_val i, kb_val extent);
+/* Step `step` + 1 of plane z, where `place` has the newest plane of the step before; and its values to memory. */
+void strip_compute(const struct strip *s, int step, int place, kb_val z, kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V]);
+void strip_store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V]);
+
 /* ---- strip_rows.c: arrays ---- */
+/* At the sides, are columns read and written one by one?  Where they wrap around; and in two dimensions, where a warp at a
+ * side is what all others wait for and shuffles would only make its rounds longer. */
+bool strip_sides_by_element(const struct strip *s);
 /* Columns of a row that begins at element `row`: as they are, or from the vector boundary before; then strip_shift()
  * puts them right. */
 void strip_load(const struct strip *s, int input, kb_val row, kb_val v[V]);
@@ -75,8 +86,6 @@ void strip_elements(const struct strip *s, int input, kb_val row, kb_val e[V]);
 /* Write the columns in [first, last); rows that are not aligned move both bounds to the vector boundary before, so that
  * strips meet. */
 void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a, kb_val row, const kb_val v[V]);
-/* What is written of plane z, if it is one of [s->from, s->to). */
-void strip_store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V]);
 /* The element that plane z begins at, inside the array; *outside where a constant stands for it (ir NULL: nowhere). */
 kb_val strip_plane(const struct strip *s, int input, kb_val z, kb_val *outside);
 

@@ -17,11 +17,9 @@ static int bytes_of(const struct strip *s, const struct prog_array *a)
     return bytes < 16 ? bytes : 16;
 }
 
-/* At the sides, where columns wrap around; and in two dimensions, where a warp at a side is what all others wait for
- * and shuffles would only make its rounds longer. */
-static bool by_element(const struct strip *s)
+bool strip_sides_by_element(const struct strip *s)
 {
-    return s->sides && !s->aligned && (!s->is.height || strip_wraps(s->g->p, s->g->p->rank - 1));
+    return !s->aligned && (!s->is.height || strip_wraps(s->g->p, s->g->p->rank - 1));
 }
 
 /* How far after a vector boundary the warp's columns of the row begin, i32. */
@@ -76,7 +74,7 @@ static kb_val first_column(const struct strip *s, const struct prog_array *a, kb
 void strip_elements(const struct strip *s, int input, kb_val row, kb_val e[V])
 {
     kb *k = s->g->k;
-    const bool each = by_element(s);
+    const bool each = s->by_element;
     const kb_val x = each ? s->x : first_column(s, &s->g->p->input[input].array, &row);
     for (int i = 0; i < V; i++)
         e[i] = kb_add(k, row, kb_cast(k, each ? s->column[i] : kb_add(k, x, i), TY_I64));
@@ -87,7 +85,7 @@ void strip_load(const struct strip *s, int input, kb_val row, kb_val v[V])
     kb *k = s->g->k;
     const struct prog_array *a = &s->g->p->input[input].array;
     const kb_ptr array = gen_input(s->g, input);
-    if (by_element(s)) {
+    if (s->by_element) {
         const kb_ptr p = kb_advance(k, array, row);
         for (int i = 0; i < V; i++)
             v[i] = kb_load(k, p, s->column[i]);
@@ -134,7 +132,7 @@ void strip_shift(const struct strip *s, int input, kb_val row, kb_val v[V])
 {
     kb *k = s->g->k;
     const struct prog_array *a = &s->g->p->input[input].array;
-    if (by_element(s) || !moves(s, a))
+    if (s->by_element || !moves(s, a))
         return;
     const kb_val m = misplaced(s, a, row);
     for (int n = strip_vector(a) / 2; n > 0; n /= 2)
@@ -206,7 +204,7 @@ void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a
 {
     kb *k = s->g->k;
     kb_val w[V];
-    if (by_element(s)) {
+    if (s->by_element) {
         store_elements(s, kb_advance(k, array, row), a, row, v);
         return;
     }
@@ -223,27 +221,6 @@ void strip_store(const struct strip *s, kb_ptr array, const struct prog_array *a
     }
     kb_if(k, kb_and(k, kb_ge(k, s->x, s->first), kb_lt(k, s->x, s->last))) {
         kb_store_n(k, kb_advance(k, kb_advance(k, array, row), s->x), kb_imm(k, TY_I32, 0), V, bytes_of(s, a), w);
-    }
-}
-
-void strip_store_plane(const struct strip *s, kb_val z, kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V])
-{
-    struct gen *g = s->g;
-    kb *k = g->k;
-    kb_if(k, kb_and(k, kb_ge(k, z, s->from), kb_lt(k, z, s->to))) {
-        for (int j = 0; j < s->is.lines; j++) {
-            const kb_val row = kb_add(k, kb_mul(k, kb_cast(k, z, TY_I64), s->pitch), s->line[j]);
-            kb_val written = kb_true(k);
-            if (s->is.height) {
-                const kb_val y = kb_add(k, s->y, j);
-                written = kb_and(k, kb_ge(k, y, s->top), kb_lt(k, y, s->bottom));
-            }
-            kb_if(k, written) {
-                for (int n = 0; n < s->nqueues; n++)
-                    strip_store(s, gen_output(g, s->queue[n].output), &g->p->output[s->queue[n].output].array, row,
-                                v[n][j]);
-            }
-        }
     }
 }
 

@@ -19,126 +19,6 @@
 
 #include "lower/stencil/line.h"
 
-/* ---- values ------------------------------------------------------------------------------------------------------ */
-
-static const struct queue *queue_of(const struct strip *s, int input)
-{
-    for (int n = 0; n < s->nqueues; n++)
-        if (s->queue[n].input == input)
-            return &s->queue[n];
-    return NULL;
-}
-
-/* Columns of a line of the plane dz from the middle one; the lane's own, or beyond them. */
-static void line_values(const struct strip_point *sp, const struct queue *q, int dz, int line, kb_val v[V])
-{
-    const struct strip *s = sp->s;
-    const int place = strip_place(s, sp->place, s->is.reach - dz), lines = s->is.lines;
-    for (int i = 0; i < V; i++)
-        v[i] = line < 0        ? sp->beside->line[q - s->queue][0][-line - 1][i]
-               : line >= lines ? sp->beside->line[q - s->queue][1][line - lines][i]
-                               : kb_get(s->g->k, q->at[sp->step][place][line][i]);
-}
-
-static kb_val queued(const struct strip_point *sp, const struct queue *q, int dz, int line, int column)
-{
-    const struct strip *s = sp->s;
-    const int side = column < 0 ? 0 : 1, distance = column < 0 ? -column : column - V + 1;
-    kb_val v[V];
-    line_values(sp, q, dz, line, v);
-    if (column >= 0 && column < V)
-        return v[column];
-    kb_val *known = &sp->beside->column[q - s->queue][dz + s->is.reach][line + STRIP_REACH_MAX][side][distance - 1];
-    if (!known->ir)
-        *known = strip_column_beside(s, q, v, side, distance);
-    return *known;
-}
-
-/* A line of an input that is read at the point. */
-static kb_val beside_queues(const struct strip_point *sp, const struct expr *e)
-{
-    const struct strip *s = sp->s;
-    struct gen *g = s->g;
-    kb *k = g->k;
-    kb_val *v = sp->beside->aux[e->which][sp->line];
-    if (!v[0].ir) {
-        const kb_val row = kb_add(k, kb_mul(k, sp->pt.index[0], s->pitch), s->line[sp->line]);
-        strip_load(s, e->which, row, v);
-        strip_shift(s, e->which, row, v);
-    }
-    return v[sp->column];
-}
-
-static kb_val leaf(kb *k, struct emit_env *env, const struct expr *e)
-{
-    const struct strip_point *sp = env->user;
-    const struct problem *p = sp->s->g->p;
-    const struct queue *q = e->kind == EX_INPUT ? queue_of(sp->s, e->which) : NULL;
-    const int dz = e->noffsets ? (int)e->offset[0] : 0, dy = e->noffsets == 3 ? (int)e->offset[1] : 0;
-    if (q)
-        return queued(sp, q, dz, sp->line + dy, sp->column + (e->noffsets ? (int)e->offset[p->rank - 1] : 0));
-    if (e->kind == EX_INPUT && access_input_direct(p, e->which) && !*p->input[e->which].array.field[0].name)
-        return beside_queues(sp, e);
-    return point_leaf(k, env, e);
-}
-
-/* ---- one step of one plane --------------------------------------------------------------------------------------- */
-
-static kb_val wrapped(const struct strip *s, bool beyond, int axis, kb_val i, kb_val extent)
-{
-    kb_val inside = kb_true(s->g->k);
-    return beyond && strip_wraps(s->g->p, axis) ? boundary_index(s->g->k, BOUND_WRAP, i, extent, &inside) : i;
-}
-
-/* Where the point is in the array; beyond it any place in it. */
-static void place_point(const struct strip *s, struct strip_point *sp, kb_val z)
-{
-    kb *k = s->g->k;
-    const int rank = s->g->p->rank;
-    kb_val at[SPACE_MAX];
-    at[0] = wrapped(s, s->ends, 0, z, s->planes);
-    if (s->ends && !strip_wraps(s->g->p, 0))
-        at[0] = kb_max(k, kb_min(k, z, kb_sub(k, s->planes, 1)), 0);
-    if (s->ends && s->joined)
-        at[0] = strip_joined_plane(s, z, at[0], &(kb_val){ 0 });
-    if (rank == 3)
-        at[1] = wrapped(s, s->sides, 1, kb_add(k, s->y, sp->line), s->lines);
-    at[rank - 1] = wrapped(s, s->sides, rank - 1, kb_add(k, s->x, sp->column), s->columns);
-    for (int d = 0; d < rank; d++)
-        sp->pt.index[d] = kb_cast(k, at[d], TY_I64);
-}
-
-static void lines_beside(const struct strip *s, int step, int place, struct beside *b)
-{
-    for (int n = 0; n < s->nqueues; n++) {
-        const struct queue *q = &s->queue[n];
-        const struct reach r = stencil_input_reach(s->g->p, q->input);
-        for (int side = 0; q->lines && side < 2; side++)
-            for (int d = 1; d <= (side ? r.hi[1] : -r.lo[1]); d++)
-                strip_line_beside(s, q, step, strip_place(s, place, s->is.reach), side, d, b->line[n][side][d - 1]);
-    }
-}
-
-/* Step `step` + 1 of plane z, where `place` has the newest plane of the step before. */
-static void compute(const struct strip *s, int step, int place, kb_val z, kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V])
-{
-    kb *k = s->g->k;
-    struct beside beside = { 0 };
-    lines_beside(s, step, place, &beside);
-    for (int j = 0; j < s->is.lines; j++)
-        for (int i = 0; i < V; i++) {
-            struct strip_point sp = { .s = s, .beside = &beside, .step = step, .place = place, .line = j, .column = i };
-            env_init(&sp.pt, s->g, NULL);
-            sp.pt.env.leaf = leaf;
-            sp.pt.env.user = &sp;
-            place_point(s, &sp, z);
-            for (int n = 0; n < s->nqueues; n++) {
-                const struct queue *q = &s->queue[n];
-                v[n][j][i] = strip_keep(s, &sp, q, emit_expr(k, &sp.pt.env, s->g->p->output[q->output].value[0]));
-            }
-        }
-}
-
 /* ---- the stream -------------------------------------------------------------------------------------------------- */
 
 static kb_val row_of(const struct strip *s, const struct queue *q, kb_val z, int line, kb_val *outside)
@@ -222,7 +102,7 @@ static void round_of(const struct strip *s, int place, kb_val r)
     for (int l = 0; l <= last; l++) {
         kb_val v[STRIP_FED_MAX][STRIP_LINES_MAX][V];
         const kb_val z = kb_sub(k, r, (l + 1) * reach);
-        compute(s, l, place, z, v);
+        strip_compute(s, l, place, z, v);
         if (l == last) {
             strip_store_plane(s, z, v);
             continue;
@@ -257,29 +137,31 @@ static kb_val whole_turns(const struct strip *s, kb_val x, int up)
     return kb_mul(k, n, s->is.places);
 }
 
-/* Write planes [from, to).  Near the first and the last plane of the array, in the first and second stretch, something
- * lies beyond. */
-static void stream(struct strip *s)
+/* Rounds from `begin` to `away`, and from `near_last` to `end`, meet planes beyond the array. */
+struct stretches {
+    kb_val begin, away, near_last, end;
+};
+
+static struct stretches stretches_of(const struct strip *s)
 {
     kb *k = s->g->k;
     const int lost = s->is.steps * s->is.reach;
-    LET(begin, kb_sub(k, s->from, lost));
-    LET(end, kb_add(k, s->to, lost));
-    LET(near_first, whole_turns(s, kb_sub(k, kb_imm(k, TY_I32, lost + s->is.reach + 1), begin), 1));
-    LET(away, kb_add(k, begin, near_first));
+    const kb_val begin = kb_sub(k, s->from, lost), end = kb_add(k, s->to, lost);
+    const kb_val near_first = whole_turns(s, kb_sub(k, kb_imm(k, TY_I32, lost + s->is.reach + 1), begin), 1);
+    const kb_val away = kb_add(k, begin, near_first);
     const kb_val room =
         whole_turns(s, kb_sub(k, kb_sub(k, s->planes, s->ahead + 1), away), 0); /* until the last plane is read */
-    LET(near_last, kb_add(k, away, kb_min(k, whole_turns(s, kb_sub(k, end, away), 1), room)));
-    s->ends = true;
-    if (s->joined)
-        strip_joined_await(s, begin);
+    const kb_val turn = kb_add(k, away, kb_min(k, whole_turns(s, kb_sub(k, end, away), 1), room));
+    LET(near_last, kb_select(k, kb_lt(k, away, end), turn, end));
+    return (struct stretches){ begin, kb_min(k, away, end), near_last, kb_max(k, near_last, end) };
+}
+
+/* The planes that the next rounds take. */
+static void fetch_ahead(struct strip *s, kb_val from, bool ends)
+{
+    s->ends = ends;
     for (int u = 0; u < s->ahead; u++)
-        fetch(s, u, kb_add(k, begin, u));
-    kb_for(k, stretch, kb_imm(k, TY_I32, 0), 2, 1) {
-        const kb_val first = kb_eq(k, stretch, 0);
-        turns(s, kb_select(k, first, begin, near_last), kb_select(k, first, kb_min(k, away, end), end), true);
-        turns(s, kb_select(k, first, away, near_last), near_last, false);
-    }
+        fetch(s, u, kb_add(s->g->k, from, u));
 }
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
@@ -327,28 +209,66 @@ static void place_reads(struct strip *s)
 {
     kb *k = s->g->k;
     for (int i = 0; i < V; i++)
-        s->column[i] = wrapped(s, s->sides, s->g->p->rank - 1, kb_add(k, s->x, i), s->columns);
+        s->column[i] = strip_wrapped(s, s->sides, s->g->p->rank - 1, kb_add(k, s->x, i), s->columns);
     for (int j = 0; j < s->is.lines; j++) {
         s->line[j] = kb_imm(k, TY_I64, 0);
         if (s->is.height) {
-            const kb_val y = wrapped(s, s->sides, 1, kb_add(k, s->y, j), s->lines);
+            const kb_val y = strip_wrapped(s, s->sides, 1, kb_add(k, s->y, j), s->lines);
             s->line[j] = kb_mul(k, kb_cast(k, y, TY_I64), kb_cast(k, s->columns, TY_I64));
         }
     }
 }
 
-static void stream_somewhere(struct strip *s, kb_val away)
+static void at_sides(struct strip *s, bool sides, bool by_element)
 {
-    kb_if(s->g->k, kb_not(s->g->k, away)) {
-        s->sides = true;
-        place_reads(s);
-        stream(s);
+    s->sides = sides;
+    s->by_element = by_element;
+    place_reads(s);
+}
+
+/* Rounds from `from` on between the ends, away from the sides.  What was fetched for code that reads element by element,
+ * and what that takes next, lies another way in registers. */
+static void between_inside(struct strip *s, const struct stretches *at, kb_val from, bool elements)
+{
+    kb *k = s->g->k;
+    const kb_val some = kb_lt(k, from, at->near_last);
+    at_sides(s, false, false);
+    if (elements)
+        kb_if(k, some) {
+            fetch_ahead(s, from, false);
+        }
+    turns(s, from, at->near_last, false);
+    at_sides(s, true, elements);
+    if (elements)
+        kb_if(k, kb_and(k, some, kb_lt(k, at->near_last, at->end))) {
+            fetch_ahead(s, at->near_last, true);
+        }
+}
+
+/* Write planes [from, to) of the columns and lines that are placed.  What lies beyond the sides is lost in the halo away
+ * from them, so near the first and the last plane the code for the sides serves all.  Loops without a round stand for
+ * conditions, around which the planes in registers would be copied. */
+static void stream(struct strip *s, kb_val away)
+{
+    kb *k = s->g->k;
+    const struct stretches at = stretches_of(s);
+    const bool elements = strip_sides_by_element(s);
+    const kb_var from = kb_var_new(k, at.begin, "from"), to = kb_var_new(k, at.away, "to");
+    at_sides(s, true, elements);
+    if (s->joined)
+        strip_joined_await(s, at.begin);
+    /* else rounds between the ends come first */
+    const kb_val at_end = kb_or(k, kb_lt(k, at.begin, at.away), kb_eq(k, at.away, at.near_last));
+    kb_if(k, elements ? kb_or(k, kb_not(k, away), at_end) : kb_true(k)) {
+        fetch_ahead(s, at.begin, true);
     }
-    kb_else
-    {
-        s->sides = false;
-        place_reads(s);
-        stream(s);
+    kb_for(k, stretch, kb_imm(k, TY_I32, 0), 2, 1) {
+        const kb_val until = kb_assume_uniform(kb_get(k, to), at.end.uni); /* it is one of those of `at` */
+        turns(s, kb_assume_uniform(kb_get(k, from), at.begin.uni), until, true);
+        turns(s, kb_select(k, away, at.near_last, until), at.near_last, false);
+        between_inside(s, &at, kb_select(k, away, until, at.near_last), elements);
+        kb_set(k, from, at.near_last);
+        kb_set(k, to, at.end);
     }
 }
 
@@ -415,7 +335,7 @@ static void rows_of_warp(struct strip *s)
     s->from = kb_mul(k, kb_div(k, number, strips), rows);
     s->to = kb_min(k, kb_add(k, s->from, rows), s->planes);
     kb_if(k, kb_lt(k, s->from, s->planes)) {
-        stream_somewhere(s, away);
+        stream(s, away);
     }
 }
 
@@ -424,7 +344,7 @@ void strip_stream_rows(struct strip *s, kb_val strip)
     kb *k = s->g->k;
     const kb_val away = place_columns(s, strip);
     kb_if(k, kb_lt(k, s->from, s->planes)) {
-        stream_somewhere(s, away);
+        stream(s, away);
     }
 }
 
@@ -445,7 +365,7 @@ void strip_planes_of_block(struct strip *s)
         s->from = kb_cast(k, kb_max(k, kb_sub(k, begin, first), 0), TY_I32);
         s->to = kb_cast(k, kb_min(k, kb_sub(k, end, first), planes), TY_I32);
         const kb_val sides = place_columns(s, kb_rem(k, tile, strips)), ends = place_lines(s, kb_div(k, tile, strips));
-        stream_somewhere(s, kb_and(k, sides, ends));
+        stream(s, kb_and(k, sides, ends));
     }
 }
 

@@ -117,8 +117,7 @@ static void choose_staged(struct planner *pl, struct plan_case *c)
     if (!c->overridden[TN_SMEM_TRANSPOSE])
         c->tunable[TN_SMEM_TRANSPOSE] =
             c->aligned && !has_structures(p) && c->tunable[TN_ITEMS] > 1 && !c->tunable[TN_COPY_STAGES];
-    while (c->tunable[TN_SMEM_TRANSPOSE] && !c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           reduce_tile_bytes(p, c) > STAGING_MAX)
+    while (c->tunable[TN_SMEM_TRANSPOSE] && plan_shrinks(c, TN_ITEMS) && reduce_tile_bytes(p, c) > STAGING_MAX)
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1;
     if (!c->overridden[TN_SMEM_TRANSPOSE] && reduce_tile_bytes(p, c) > STAGING_MAX)
         c->tunable[TN_SMEM_TRANSPOSE] = 0; /* many inputs */
@@ -127,8 +126,7 @@ static void choose_staged(struct planner *pl, struct plan_case *c)
 /* A thread holds a tile's elements in registers. */
 static void choose_items(struct plan_case *c)
 {
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
+    while (plan_shrinks(c, TN_ITEMS) && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > ITEMS_MAX)
         c->tunable[TN_ITEMS]--;
 }
 

@@ -110,7 +110,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     plan_set(c, TN_PARTS, parts, parts == OWN_SEGMENTS ? "a block for each segment" : "few segments");
     plan_set_pdl(pl, c);
     const int words = scan_items_in_words(p) + !scan_bins_staged(p);
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * words > HELD_WORDS)
+    while (plan_shrinks(c, TN_ITEMS) && c->tunable[TN_ITEMS] * words > HELD_WORDS)
         c->tunable[TN_ITEMS] /= 2;
     if (parts == SHARED_SEGMENTS && !plan_overrides(pl, TN_PARTS) && scan_keeps(p))
         c->code.guard = f_lt(scan_segments(p), f_sms());

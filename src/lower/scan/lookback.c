@@ -130,7 +130,10 @@ static const struct {
     { "", "", "long", 4 * SCAN_RESIDENT, false },
 };
 
-struct formula scan_few_rows(const struct problem *p)
+/* Few long rows; shorter rows must be fewer.  Rows of up to 2^14 elements take no longer with a block each than with tiles
+ * that wait for one another.  The tiles of both strategies fit a device only if there are no more rows than
+ * multiprocessors. */
+static struct formula few_long_rows(const struct problem *p)
 {
     enum { FROM = 1 << 13, SLOPE = 3 << 12 };
     const struct formula beyond = f_sub(scan_length(p), FROM);
@@ -151,7 +154,7 @@ static void add_own(struct planner *pl, const struct strategy *row, const char *
         const struct formula fit = f_le(f_mul(tiles, 4), f_mul(f_sms(), most));
         c->code.guard = f_and(fit, c->code.guard);
         if (scan_keeps(pl->plan->problem) && !plan_pinned(pl))
-            c->code.guard = f_and(scan_few_rows(pl->plan->problem), c->code.guard);
+            c->code.guard = f_and(few_long_rows(pl->plan->problem), c->code.guard);
     }
 }
 
@@ -171,8 +174,10 @@ static void add_sizes(struct planner *pl, const struct strategy *row)
             plan_keep_first(pl, from);
         const struct plan_case *c = &pl->plan->cases[from];
         const int64_t fit = scan_tile_elements(c) * (c->tunable[TN_MIN_BLOCKS] > 1 ? SCAN_RESIDENT : 1);
-        if (scan_keeps_some(pl->plan->problem) && fit < largest)
-            pl->plan->ncases = from; /* heavy elements: registers have room for no larger tile than before */
+        /* heavy elements: registers have room for no larger tile than before */
+        const bool stands_behind = i > 0 && !sizes[i].unaligned && sizes[i].quarters == sizes[i - 1].quarters;
+        if (fit < largest && (stands_behind || scan_keeps_some(pl->plan->problem)))
+            pl->plan->ncases = from;
         else
             largest = fit;
     }
@@ -199,7 +204,7 @@ static void add_across(struct planner *pl, const struct strategy *row, const cha
         const struct formula fit = blocks ? f_le(all, f_mul(f_sms(), blocks)) : f_le(f_mul(all, 2), f_sms());
         c->code.guard = f_and(fit, c->code.guard);
         if (!plan_pinned(pl) && p->offsets < 0)
-            c->code.guard = f_and(scan_few_rows(p), c->code.guard);
+            c->code.guard = f_and(few_long_rows(p), c->code.guard);
     }
     if (tiles < SCAN_RESIDENT)
         plan_keep_first(pl, from);

@@ -8,13 +8,7 @@ enum { UNIT = 16 };
 
 bool scan_ring_keeps(const struct problem *p) { return scan_keeps_some(p) && !scan_keeps(p); }
 
-bool scan_ring_beside(const struct problem *p)
-{
-    bool any = false;
-    for (int i = 0; i < p->ninputs; i++)
-        any |= p->input[i].neighbours && access_input_direct(p, i);
-    return any && p->rank == 1;
-}
+bool scan_ring_beside(const struct problem *p) { return p->rank == 1 && access_beside(p); }
 
 void scan_layout(const struct problem *p, int tile, struct scan_layout *l)
 {

@@ -271,9 +271,8 @@ static void choose_items(const struct problem *p, struct plan_case *c, const str
     /* With neighbours, which conditions take from registers; 512 threads have 128 registers each. */
     const int beside = kept_bytes(p) && p->rank == 1 && !p->reverse ? 80 : c->tunable[TN_THREADS] > 256 ? 20 : 32;
     const int registers = reads_neighbours(p) ? beside : more ? 48 : kept_bytes(p) ? 56 : 64;
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (scan_degree(c) > items_most(p, c) || registers_held(p, c) > registers ||
-            transpose_bytes(p, c) > STAGE_MAX || too_wide(p, c, d)))
+    while (plan_shrinks(c, TN_ITEMS) && (scan_degree(c) > items_most(p, c) || registers_held(p, c) > registers ||
+                                         transpose_bytes(p, c) > STAGE_MAX || too_wide(p, c, d)))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
     while (too_wide(p, c, d) && c->tunable[TN_THREADS] % 64 == 0 && !c->overridden[TN_THREADS])
         c->tunable[TN_THREADS] /= 2;
@@ -399,8 +398,7 @@ void scan_small_plan(struct planner *pl)
     for (int i = from; i < pl->plan->ncases; i++) { /* there is one block, with no more than that to do */
         struct plan_case *c = &pl->plan->cases[i];
         plan_set(c, TN_MIN_BLOCKS, 1, NULL);
-        while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-               c->tunable[TN_THREADS] * scan_degree(c) > BLOCK_LIMIT)
+        while (plan_shrinks(c, TN_ITEMS) && c->tunable[TN_THREADS] * scan_degree(c) > BLOCK_LIMIT)
             c->tunable[TN_ITEMS] /= 2;
     }
 }

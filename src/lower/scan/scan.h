@@ -134,10 +134,6 @@ bool scan_asks_indices(const struct problem *p);
 bool scan_stores_by_index(const struct problem *p);
 /* scan.lookback: tiles of rows take turns. */
 bool scan_takes_turns(const struct problem *p, const struct plan_case *c);
-/* Few long rows; shorter rows must be fewer.  Rows of up to 2^14 elements take no longer with a block each than with tiles
- * that wait for one another.  The tiles of both strategies fit a device only if there are no more rows than
- * multiprocessors. */
-struct formula scan_few_rows(const struct problem *p);
 /* Kernel and launch of a case whose one block takes a whole array. */
 bool scan_whole_build(struct planner *pl, struct plan_case *c);
 /* Does a strategy that spreads long scans over the device take what is left? */

@@ -61,7 +61,7 @@ static struct plan_case *staged_case(struct planner *pl, const struct strategy *
         plan_set(c, TN_COPY_STAGES, 1, measured);
     }
     const int stages = c->tunable[TN_COPY_STAGES] > 0 ? c->tunable[TN_COPY_STAGES] : 1;
-    while (c->tunable[TN_ITEMS] > 1 && !c->overridden[TN_ITEMS] &&
+    while (plan_shrinks(c, TN_ITEMS) &&
            stages * tile_bytes(p, c->tunable[TN_ITEMS], c->tunable[TN_VECTOR]) > SHARE_STAGES * SHARE_TILE_MAX)
         plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "the tiles of a warp stay near 8 KiB");
     c->aligned = aligned;

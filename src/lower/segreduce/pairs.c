@@ -74,14 +74,13 @@ static int64_t shared_bytes(const struct planner *pl, const struct plan_case *c)
 /* Registers hold all sums of a thread.  Without tiles they hold addresses of its rows and columns, too. */
 static void fit_registers(const struct pairs *pairs, struct plan_case *c)
 {
-    while (pairs->product && c->tunable[TN_VECTOR] == 1 && c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
+    while (pairs->product && c->tunable[TN_VECTOR] == 1 && plan_shrinks(c, TN_SEGMENTS) &&
            pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > DIRECT_WORDS)
         plan_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, "registers for all sums and addresses of a thread");
-    while (pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_WORDS && c->tunable[TN_ITEMS] > 1 &&
-           !c->overridden[TN_ITEMS])
+    while (pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_WORDS && plan_shrinks(c, TN_ITEMS))
         plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, "registers for all sums of a thread");
     if (pairs->words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > HALF_BLOCKS_WORDS &&
-        c->tunable[TN_MIN_BLOCKS] > 1 && !c->overridden[TN_MIN_BLOCKS])
+        plan_shrinks(c, TN_MIN_BLOCKS))
         plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_MIN_BLOCKS] / 2, "registers for all sums of a thread");
 }
 

@@ -112,7 +112,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     int items = s->words / element_words(p);
     if (!vectors)
         plan_set(c, TN_VECTOR, 1, "rows are not whole vectors, or arrays begin anywhere");
-    while (c->tunable[TN_VECTOR] > items && !c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1)
+    while (c->tunable[TN_VECTOR] > items && plan_shrinks(c, TN_VECTOR))
         plan_set(c, TN_VECTOR, c->tunable[TN_VECTOR] / 2, "as many elements as registers");
     items /= c->tunable[TN_VECTOR];
     plan_set(c, TN_LANES, s->lanes, "model: the fewest threads whose registers hold a row");

@@ -90,7 +90,7 @@ static int elements(const struct plan_case *c)
 
 void segreduce_fit_items(struct plan_case *c)
 {
-    while (c->tunable[TN_ITEMS] > 1 && elements(c) > ITEMS_MAX && !c->overridden[TN_ITEMS])
+    while (plan_shrinks(c, TN_ITEMS) && elements(c) > ITEMS_MAX)
         c->tunable[TN_ITEMS] /= 2;
 }
 

@@ -137,7 +137,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c)
     if (p->offsets >= 0 && segreduce_state_words(p) > 2)
         plan_set(c, TN_ITEMS, c->tunable[TN_ITEMS] / 2, NULL);
     const int fields = access_direct_fields(p), most = fields > 1 ? ITEMS_MAX / 2 : ITEMS_MAX;
-    while (c->tunable[TN_SEGMENTS] > 1 && !c->overridden[TN_SEGMENTS] &&
+    while (plan_shrinks(c, TN_SEGMENTS) &&
            c->tunable[TN_SEGMENTS] * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] * fields > most)
         plan_set(c, TN_SEGMENTS, c->tunable[TN_SEGMENTS] / 2, NULL);
     if (access_beside(p) && c->tunable[TN_ITEMS] > 1 && c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR] > BESIDE_MAX)

@@ -69,10 +69,9 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     const int most = words < VAST ? held : VAST;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
     plan_set_pdl(pl, c);
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 &&
-           (scan_degree(c) > ITEMS_MAX || scan_degree(c) * words > most))
+    while (plan_shrinks(c, TN_ITEMS) && (scan_degree(c) > ITEMS_MAX || scan_degree(c) * words > most))
         c->tunable[TN_ITEMS] /= 2;
-    while (!c->overridden[TN_VECTOR] && c->tunable[TN_VECTOR] > 1 && scan_degree(c) * words > most)
+    while (plan_shrinks(c, TN_VECTOR) && scan_degree(c) * words > most)
         c->tunable[TN_VECTOR] /= 2;
     return c;
 }

@@ -99,7 +99,7 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm, 
     const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
     const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
                       (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0) - (calls_wide(p) && !turns ? OF_FUNCTIONS : 0);
-    while (!c->overridden[TN_ITEMS] && c->tunable[TN_ITEMS] > 1 && scan_degree(c) * each > words)
+    while (plan_shrinks(c, TN_ITEMS) && scan_degree(c) * each > words)
         c->tunable[TN_ITEMS]--;
 }
 

@@ -127,19 +127,23 @@ int64_t stencil_window_cells(const struct problem *p, const struct shape *s)
     return count(p, points, false, NULL).all;
 }
 
+static void points_of(const struct problem *p, const struct plan_case *c, int points[SPACE_MAX])
+{
+    for (int d = 0; d < p->rank; d++)
+        points[d] = stencil_points(c, p->rank, d);
+}
+
 int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c)
 {
     int points[SPACE_MAX] = { 0 };
-    for (int d = 0; d < p->rank; d++)
-        points[d] = stencil_points(c, p->rank, d);
+    points_of(p, c, points);
     return count(p, points, false, NULL).all;
 }
 
 int64_t stencil_case_words(const struct problem *p, const struct plan_case *c)
 {
     int points[SPACE_MAX] = { 0 };
-    for (int d = 0; d < p->rank; d++)
-        points[d] = stencil_points(c, p->rank, d);
+    points_of(p, c, points);
     return count(p, points, false, c).words;
 }
 
@@ -190,16 +194,6 @@ static bool narrow_fits(const struct problem *p, const struct plan_case *c, cons
     return values + OTHERS + scattered <= thread_registers(c);
 }
 
-/* Does a constant stand for what lies beyond the array? */
-static bool constants(const struct problem *p)
-{
-    for (int i = 0; i < p->ninputs; i++)
-        for (int d = 0; p->input[i].role == ROLE_ELEMENT && d < p->input[i].array.rank; d++)
-            if (p->input[i].boundary[d].mode == BOUND_CONSTANT)
-                return true;
-    return false;
-}
-
 bool stencil_roomy(const struct problem *p, const struct plan_case *c)
 {
     /* by what ptxas 13 spills */
@@ -219,7 +213,8 @@ bool stencil_roomy(const struct problem *p, const struct plan_case *c)
         return narrow_fits(p, c, points, reads > MANY ? CROWD : scattered);
     const int64_t values = count(p, points, true, c).all;
     const int all = thread_registers(c), room = stencil_halves(p) && all > HALVES ? HALVES : all;
-    return values + OTHERS + scattered + (stencil_skewed(c) && constants(p) ? CONSTANTS : 0) <= room;
+    return values + OTHERS + scattered + (stencil_skewed(c) && stencil_bounded_by(p, BOUND_CONSTANT) ? CONSTANTS : 0) <=
+           room;
 }
 
 /* Those that are left to the values of a place in a block that streams.  Beside values there are addresses, the place,

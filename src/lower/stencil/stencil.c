@@ -59,11 +59,11 @@ int stencil_joined_input(const struct problem *p)
     return -1;
 }
 
-bool stencil_skips(const struct problem *p)
+bool stencil_bounded_by(const struct problem *p, enum boundary_mode mode)
 {
     for (int i = 0; i < p->ninputs; i++)
         for (int d = 0; p->input[i].role == ROLE_ELEMENT && d < p->input[i].array.rank; d++)
-            if (p->input[i].boundary[d].mode == BOUND_INTERIOR)
+            if (p->input[i].boundary[d].mode == mode)
                 return true;
     return false;
 }

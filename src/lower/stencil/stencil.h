@@ -24,8 +24,10 @@ int stencil_joined_steps(const struct problem *p);
 /* Blocks that send to other ranks, at most, so that others have room; and values that a thread of them loads at once, at most,
  * where a kernel computes several steps: two for each, as its registers are more with them. */
 enum { JOINED_SENDERS_MOST = 128, JOINED_AT_ONCE = 16 };
-/* A dimension of an input leaves out points whose surroundings it does not hold. */
-bool stencil_skips(const struct problem *p);
+/* Has a dimension of an input this boundary? */
+bool stencil_bounded_by(const struct problem *p, enum boundary_mode mode);
+/* … that leaves out points whose surroundings it does not hold? */
+static inline bool stencil_skips(const struct problem *p) { return stencil_bounded_by(p, BOUND_INTERIOR); }
 
 /* The feedback into an input, or from an output; -1: there is none. */
 int stencil_feeds(const struct problem *p, int input);

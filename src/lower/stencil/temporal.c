@@ -52,14 +52,18 @@ static int words(const struct problem *p)
     return n;
 }
 
+enum { MANY_READS = 16 };
+
+/* Do the values that a point reads take as many registers as the planes of several steps? */
+static bool reads_many(const struct problem *p) { return p->rank == 2 && p->nreads > MANY_READS; }
+
 /* As many steps as registers hold, 2 reach planes each. */
 static int default_steps(const struct problem *p)
 {
-    const int reads = count_reads(p);
     if (p->rank == 3)
         return strip_reach(p) == 1 && words(p) == 1 ? 3 : 2;
     const int steps = 8 / (strip_reach(p) * words(p));
-    return reads > 16 && steps > 2 ? 2 : steps < 2 ? 2 : steps;
+    return count_reads(p) > MANY_READS || steps < 2 ? 2 : steps;
 }
 
 int stencil_joined_steps(const struct problem *p) { return p->iterated ? default_steps(p) : 1; }
@@ -99,17 +103,24 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
                                "524, 4 342, 6 457, 10 427; 98 singly";
     static const char tall[] = "H200, seven points at 512^3, percent of a copy per step: 3 steps x 512 x 2 lines 131, "
                                "2 x 384 x 4 111, 4 x 512 x 2 107; 80 singly";
+    static const char many[] =
+        "H200, 48 steps of 25 points, us: 3 blocks of 168 registers 6791, 4 of 128 5935 at 8192^2; "
+        "1899, 1844 at 4096^2; single steps 6412, 1807";
     const struct problem *p = pl->plan->problem;
-    const bool deep = p->rank == 3, hopper = pl->plan->device.sm >= 90;
+    const int sm = pl->plan->device.sm;
+    const bool deep = p->rank == 3;
     const char *const evidence = deep ? tall : flat;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     c->aligned = aligned;
     plan_set(c, TN_STEPS, shallow(pl) ? default_steps(p) / 2 : default_steps(p), evidence);
     plan_set(c, TN_ITEMS, deep ? strip_reach(p) + 1 : 1, evidence);
+    if (aligned && reads_many(p) && words(p) == 1 && !p->joins)
+        plan_set(c, TN_MIN_BLOCKS, 4, many);
     /* registers: longer offsets, and rows that are moved in registers, leave room for fewer warps (ptxas spills for
-     * older architectures where it does not for sm_90); so does little shared memory */
-    const bool roomy = aligned ? hopper || !p->joins : lean(p) && hopper;
-    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : roomy ? 512 : 384;
+     * older architectures where it does not for sm_90, and for sm_120 where an extent is a product); so does little
+     * shared memory */
+    const bool wide = aligned ? (sm < 120 || !p->njoined) && (sm >= 90 || !p->joins) : sm >= 90 && lean(p);
+    int threads = !deep ? 128 : strip_reach(p) > 1 || words(p) > 1 ? 256 : wide ? 512 : 384;
     for (bool room = false; !room; threads /= 2) {
         stencil_set_shape(c, (struct shape){ .threads = threads,
                                              .block_x = 32,
@@ -202,7 +213,9 @@ void stencil_temporal_plan(struct planner *pl, const struct strategy *row)
     }
     if (!pinned && ((p->steps_param < 0 && p->steps < 2) || !light(p)))
         return;
-    for (int aligned = 1; aligned >= 0; aligned--) {
+    /* H200, 48 steps of 25 points at 8191^2, us: 6982; single steps 6779 */
+    const bool anywhere = pinned || p->joins || !reads_many(p);
+    for (int aligned = 1; aligned >= !anywhere; aligned--) {
         struct plan_case *c = add_case(pl, row, aligned ? "strips" : "strips_shifted", (struct formula){ 0 }, aligned);
         struct formula guard = strip_bases_aligned(p, STRIP_COLUMNS, room(p, c));
         if (!pinned)

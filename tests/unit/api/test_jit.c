@@ -14,25 +14,8 @@
 static char directory[64];
 static ptxgen_session *s;
 
-static void setup_jit(void)
-{
-    setup();
-    snprintf(directory, sizeof directory, "%s", "/tmp/ptxgen-test-jit-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-    setenv("PTXGEN_CACHE", directory, 1);
-    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
-    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
-    memset(fake->kernel, 0, sizeof fake->kernel);
-}
-
-static void teardown_jit(void)
-{
-    ptxgen_gpu_close(gpu);
-    ptxgen_session_destroy(s);
-    ptxgen_cache_clear(directory);
-    rmdir(directory);
-    teardown();
-}
+static void setup_jit(void) { s = open_with_cache(directory); }
+static void teardown_jit(void) { close_with_cache(s, directory); }
 TestSuite(jit, .init = setup_jit, .fini = teardown_jit);
 
 static const char spec[] =
@@ -47,16 +30,6 @@ static int64_t entries(void)
     return info.entries;
 }
 
-static char *message(void)
-{
-    static char text[2000];
-    char *all = ptxgen_diagnostics_text(s, 0);
-
-    snprintf(text, sizeof text, "%s", all ? all : "");
-    ptxgen_free(all);
-    return text;
-}
-
 static int cases_of_texts;
 
 /* The PTX of all cases as the driver gets it, and everything that a launch reads. */
@@ -64,8 +37,9 @@ static char *texts_of(const char *text, const ptxgen_jit_options *options)
 {
     struct str all = { 0 };
 
-    cr_assert_eq(ptxgen_jit_string(s, gpu, text, strlen(text), "dot", options, &loaded), PTXGEN_OK, "%s", message());
-    cr_assert_eq(ptxgen_prepare(s, loaded, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_jit_string(s, gpu, text, strlen(text), "dot", options, &loaded), PTXGEN_OK, "%s",
+                 message_of(s));
+    cr_assert_eq(ptxgen_prepare(s, loaded, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cases_of_texts = loaded->program->ncases;
     for (int m = 0; m < loaded->program->nmodules; m++)
         str_printf(&all, "%s%zu\n", loaded->program->module[m].ptx, loaded->program->module[m].length);
@@ -82,9 +56,10 @@ Test(jit, a_spec_becomes_something_to_launch)
     void *out[] = { y_memory };
     ptxgen_arguments args = { .size = &n, .input = in, .output = out };
 
-    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, sizeof spec - 1, "dot", NULL, &loaded), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, sizeof spec - 1, "dot", NULL, &loaded), PTXGEN_OK, "%s",
+                 message_of(s));
     cr_expect_str_eq(loaded->program->arch, "sm_90");
-    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 1);
     ptxgen_loaded_destroy(loaded);
 }
@@ -97,12 +72,12 @@ Test(jit, what_is_wrong_is_said)
 
     cr_expect_eq(ptxgen_jit_string(s, gpu, wrong, sizeof wrong - 1, "w", NULL, &loaded), PTXGEN_INVALID);
     cr_expect_null(loaded);
-    cr_expect(strstr(message(), "operator"), "%s", message());
+    cr_expect(strstr(message_of(s), "operator"), "%s", message_of(s));
     cr_expect_eq(ptxgen_jit_file(s, gpu, "/no/such/file.yaml", NULL, &loaded), PTXGEN_IO);
     plan.arch = "sm_100"; /* newer than the device */
     cr_expect_eq(ptxgen_jit_string(s, gpu, spec, sizeof spec - 1, "dot", &options, &loaded), PTXGEN_NO_DEVICE);
     cr_expect_null(loaded);
-    cr_expect(strstr(message(), "the program is for sm_100"), "%s", message());
+    cr_expect(strstr(message_of(s), "the program is for sm_100"), "%s", message_of(s));
     cr_expect_eq(fake->live, 1, "the context alone");
 }
 
@@ -133,11 +108,12 @@ Test(jit, a_launch_keeps_what_the_spec_assumes_of_arrays)
     void *out[] = { y_memory };
     const ptxgen_arguments args = { .size = &n, .input = in, .output = out };
 
-    cr_assert_eq(ptxgen_jit_string(s, gpu, text, sizeof text - 1, "dot", NULL, &loaded), PTXGEN_OK, "%s", message());
-    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_jit_string(s, gpu, text, sizeof text - 1, "dot", NULL, &loaded), PTXGEN_OK, "%s",
+                 message_of(s));
+    cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     in[1] = aligned + 2;
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_USAGE);
-    cr_expect(strstr(message(), "`assume` promises that y is aligned to 16 bytes"), "%s", message());
+    cr_expect(strstr(message_of(s), "`assume` promises that y is aligned to 16 bytes"), "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel") + calls_of("cuLaunchKernelEx"), 1);
     ptxgen_loaded_destroy(loaded);
 }
@@ -153,7 +129,8 @@ static ptxgen_status launch_n(ptxgen_session *by, int64_t n, ptxgen_stream strea
 
 static void jit(const ptxgen_jit_options *options)
 {
-    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, sizeof spec - 1, "dot", options, &loaded), PTXGEN_OK, "%s", message());
+    cr_assert_eq(ptxgen_jit_string(s, gpu, spec, sizeof spec - 1, "dot", options, &loaded), PTXGEN_OK, "%s",
+                 message_of(s));
 }
 
 Test(jit, a_launch_compiles_the_case_that_it_takes)
@@ -161,11 +138,11 @@ Test(jit, a_launch_compiles_the_case_that_it_takes)
     jit(NULL);
     cr_assert_gt(loaded->program->ncases, 1);
     cr_expect_eq(entries(), 0);
-    cr_assert_eq(launch_n(s, 100, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(launch_n(s, 100, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(entries(), 1);
     cr_assert_eq(launch_n(s, 101, NULL), PTXGEN_OK);
     cr_expect_eq(entries(), 1);
-    cr_assert_eq(launch_n(s, 1 << 24, NULL), PTXGEN_OK, "%s", message());
+    cr_assert_eq(launch_n(s, 1 << 24, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(entries(), 2);
     cr_expect_eq(calls_of("cuModuleLoadDataEx"), 2);
     ptxgen_loaded_destroy(loaded);
@@ -182,7 +159,7 @@ Test(jit, a_capture_compiles_nothing)
     jit(NULL);
     fake->capturing = 1;
     cr_expect_eq(launch_n(s, n, stream), PTXGEN_USAGE);
-    cr_expect(strstr(message(), "call ptxgen_prepare() before"), "%s", message());
+    cr_expect(strstr(message_of(s), "call ptxgen_prepare() before"), "%s", message_of(s));
     cr_expect_eq(ptxgen_prepare(s, loaded, NULL, stream), PTXGEN_USAGE);
     cr_expect_eq(entries(), 0);
     fake->capturing = 0;
@@ -190,7 +167,7 @@ Test(jit, a_capture_compiles_nothing)
                  PTXGEN_OK);
     cr_expect_eq(entries(), 1);
     fake->capturing = 1;
-    cr_expect_eq(launch_n(s, n, stream), PTXGEN_OK, "%s", message());
+    cr_expect_eq(launch_n(s, n, stream), PTXGEN_OK, "%s", message_of(s));
     fake->capturing = 0;
     ptxgen_loaded_destroy(loaded);
     ptxgen_stream_destroy(gpu, stream);
@@ -202,7 +179,7 @@ Test(jit, the_session_may_be_destroyed_before_a_case_is_compiled)
     ptxgen_session_destroy(s);
     cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
     cr_expect_eq(launch_n(NULL, 100, NULL), PTXGEN_OK);
-    cr_expect_eq(launch_n(s, 1 << 24, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(launch_n(s, 1 << 24, NULL), PTXGEN_OK, "%s", message_of(s));
     ptxgen_loaded_destroy(loaded);
 }
 
@@ -254,7 +231,8 @@ Test(jit, what_fails_is_said_by_every_launch_that_takes_it)
     for (int i = 0; i < 2; i++) {
         ptxgen_diagnostics_clear(s);
         cr_expect_eq(launch_n(s, 100, NULL), PTXGEN_UNSUPPORTED);
-        cr_expect(strstr(message(), "sine, case ") && strstr(message(), "/no/such/library.bc"), "%s", message());
+        cr_expect(strstr(message_of(s), "sine, case ") && strstr(message_of(s), "/no/such/library.bc"), "%s",
+                  message_of(s));
     }
     cr_expect_eq(launch_n(NULL, 100, NULL), PTXGEN_UNSUPPORTED);
     cr_expect_eq(entries(), 0);
@@ -275,7 +253,7 @@ Test(jit, a_thread_compiles_all_cases_where_that_is_asked)
         usleep(1000);
     cr_expect_eq(entries(), loaded->program->ncases);
     ptxgen_session_log(s, PTXGEN_LOG_INFO, count_compiled, NULL);
-    cr_expect_eq(launch_n(s, 100, NULL), PTXGEN_OK, "%s", message());
+    cr_expect_eq(launch_n(s, 100, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(compiled, 0);
     ptxgen_loaded_destroy(loaded);
 }

@@ -10,25 +10,8 @@
 static char directory[64];
 static ptxgen_session *s;
 
-static void setup_code(void)
-{
-    setup();
-    snprintf(directory, sizeof directory, "%s", "/tmp/ptxgen-test-code-XXXXXX");
-    cr_assert_not_null(mkdtemp(directory));
-    setenv("PTXGEN_CACHE", directory, 1);
-    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
-    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
-    memset(fake->kernel, 0, sizeof fake->kernel);
-}
-
-static void teardown_code(void)
-{
-    ptxgen_gpu_close(gpu);
-    ptxgen_session_destroy(s);
-    ptxgen_cache_clear(directory);
-    cr_expect_eq(rmdir(directory), 0);
-    teardown();
-}
+static void setup_code(void) { s = open_with_cache(directory); }
+static void teardown_code(void) { close_with_cache(s, directory); }
 TestSuite(machine_code, .init = setup_code, .fini = teardown_code);
 
 static const char spec[] =

@@ -25,16 +25,13 @@ static void begin_workspace(void)
 {
     setup();
     cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
-    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
-    memset(fake->kernel, 0, sizeof fake->kernel);
+    open_gpu(s);
 }
 TestSuite(stage_workspace, .init = begin_workspace);
 
 static void end_workspace(void)
 {
-    ptxgen_loaded_destroy(loaded);
-    ptxgen_gpu_close(gpu);
-    cr_expect_eq(fake->live, 0);
+    close_all();
     ptxgen_session_destroy(s);
     teardown();
 }

@@ -315,8 +315,7 @@ Test(stages, launches_follow_each_other_and_share_memory)
     static float x[4096], w[4096];
     const int64_t n = 1024;
     const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ w }, NULL };
-    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
-    memset(fake->kernel, 0, sizeof fake->kernel);
+    open_gpu(s);
     cr_assert_eq(ptxgen_jit_string(s, gpu, two, strlen(two), "t", NULL, &loaded), PTXGEN_OK, "%s", message_of(s));
     cr_assert_eq(ptxgen_prepare(s, loaded, &(ptxgen_arguments){ &n, NULL, NULL, NULL }, NULL), PTXGEN_OK, "%s",
                  message_of(s));
@@ -338,9 +337,7 @@ Test(stages, launches_follow_each_other_and_share_memory)
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, &(ptxgen_workspace){ 0 }), PTXGEN_USAGE);
     cr_expect_eq(ptxgen_launch(s, loaded, &(ptxgen_arguments){ &n, NULL, NULL, NULL }, NULL, NULL), PTXGEN_USAGE);
     cr_expect(strstr(message_of(s), "array 'x' is null"), "%s", message_of(s));
-    ptxgen_loaded_destroy(loaded);
-    ptxgen_gpu_close(gpu);
-    cr_expect_eq(fake->live, 0);
+    close_all();
 }
 
 Test(stages, a_compiled_program_outlives_its_session_and_is_loaded)
@@ -378,8 +375,7 @@ Test(stages, a_compiled_program_outlives_its_session_and_is_loaded)
     cr_expect(strstr(manifest, "\"manifest\": 2") && strstr(manifest, "\"twin\": true"), "%s", manifest);
     ptxgen_free(ptx);
     ptxgen_free(manifest);
-    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
-    memset(fake->kernel, 0, sizeof fake->kernel);
+    open_gpu(s);
     cr_assert_eq(ptxgen_load(s, gpu, compiled, &loaded), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(ptxgen_launch(s, loaded, &args, NULL, NULL), PTXGEN_OK, "%s", message_of(s));
     cr_expect_eq(calls_of("cuLaunchKernel"), 9);
@@ -395,8 +391,7 @@ Test(stages, a_condition_is_read_after_each_step)
     const int64_t n = N;
     ptxgen_value param[] = { { .i = 4 }, { .f = 1 } };
     const ptxgen_arguments args = { &n, (const void *[]){ r.x }, (void *[]){ r.y, &r.moved, r.when }, param };
-    cr_assert_eq(ptxgen_gpu_open(s, 0, &gpu), PTXGEN_OK);
-    memset(fake->kernel, 0, sizeof fake->kernel);
+    open_gpu(s);
     cr_assert_eq(ptxgen_jit_string(s, gpu, relax, strlen(relax), "t", NULL, &loaded), PTXGEN_OK, "%s", message_of(s));
     cr_assert_eq(ptxgen_prepare(s, loaded, &args, NULL), PTXGEN_OK, "%s", message_of(s));
     const int waited = calls_of("cuStreamSynchronize");
@@ -408,7 +403,5 @@ Test(stages, a_condition_is_read_after_each_step)
     cr_expect(strstr(message_of(s), "has `until`") && strstr(message_of(s), "an expression reads `step`"), "%s",
               message_of(s));
     fake->capturing = 0;
-    ptxgen_loaded_destroy(loaded);
-    ptxgen_gpu_close(gpu);
-    cr_expect_eq(fake->live, 0);
+    close_all();
 }

@@ -131,6 +131,41 @@ Test(cases, columns_share_what_their_maps_load)
     spec_end(&f);
 }
 
+/* A box of 25 points leaves registers for two steps and four blocks, and for single steps where rows are moved; few
+ * reads leave more.  Where large arguments are reduced by long code, one row is in flight. */
+Test(cases, registers_and_code_of_a_point)
+{
+    const struct device d = device_of("sm_90");
+    SPEC_BEGIN(f);
+    char text[2048];
+    for (int reach = 1; reach <= 2; reach++) {
+        int at = snprintf(text, sizeof text,
+                          "kind: stencil\ninputs: {x: 'f32[m, n]'}\nparams: {t: {type: i32, value: 8}}\n"
+                          "boundary: clamp\noutputs: {y: {type: 'f32[m, n]', value: '0");
+        for (int i = -reach; i <= reach; i++)
+            for (int j = -reach; j <= reach; j++)
+                at += snprintf(text + at, sizeof text - (size_t)at, " + x[%d, %d]", i, j);
+        snprintf(text + at, sizeof text - (size_t)at, "'}}\niterate: {steps: t, feedback: {x: y}}\n");
+        spec_build(&f, text);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, NULL);
+        cr_assert(plan && !strcmp(plan->cases[0].code.name, "strips"));
+        cr_expect_eq(plan->cases[0].tunable[TN_MIN_BLOCKS], reach == 1 ? 0 : 4);
+        cr_expect_eq(!strcmp(plan->cases[1].code.name, "strips_shifted"), reach == 1);
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "kind: reduce\ninputs: {p: 'f32[k]', q: 'f32[n]'}\nspace: [k, n]\nover: k\n"
+                 "map: %s(p * q)\noperator: add\noutputs: {r: 'f32[n]'}\n",
+                 i ? "cos" : "exp");
+        spec_build(&f, text);
+        const struct plan_options o = { .size = (int64_t[]){ 3000, 30000 }, .only_these = true, .sms = 132 };
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
+        cr_assert(plan && !strcmp(plan->cases[0].code.name, "strips"));
+        cr_expect_eq(plan->cases[0].tunable[TN_ITEMS], i ? 1 : 4);
+    }
+    spec_end(&f);
+}
+
 /* Rows that are no multiples of 16 bytes: narrow columns are read as words all the same, others one by one. */
 Test(cases, narrow_columns_lie_anywhere_in_rows)
 {

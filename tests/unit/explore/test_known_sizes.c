@@ -58,6 +58,31 @@ Test(known_sizes, conditions_that_no_device_meets)
     }
 }
 
+/* Tiles of `long` that are no larger than those of `upper`, as registers leave them to two scans: that comes first. */
+Test(known_sizes, no_case_stands_behind_one_that_takes_all_of_its_sizes)
+{
+    static const char *const scans[] = { "{low: {map: x, operator: min}}",
+                                         "{low: {map: x, operator: min}, sum: {map: x, operator: add}}" };
+    const struct device d = device_of("sm_90");
+    for (int i = 0; i < 2; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "kind: scan\ninputs: {x: 'f32[m, n]'}\nscans: %s\nover: n\noutputs: {low: 'f32[m, n]'%s}\n", scans[i],
+                 i ? ", sum: 'f32[m, n]'" : "");
+        SPEC_BEGIN(f);
+        spec_build(&f, text);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, NULL);
+        cr_assert_not_null(plan);
+        bool upper = false, longer = false;
+        for (int c = 0; c < plan->ncases; c++) {
+            upper |= !strcmp(plan->cases[c].code.name, "upper");
+            longer |= !strcmp(plan->cases[c].code.name, "long");
+        }
+        cr_expect(upper && longer == (i == 0), "%s", scans[i]);
+        spec_end(&f);
+    }
+}
+
 /* Eight steps at once pay at 2^21 points. */
 Test(known_sizes, kernels_of_steps_that_a_size_takes)
 {

@@ -26,6 +26,10 @@ static const struct {
     { KIND_REDUCE,
       "kind: reduce\ninputs: {" X ", y: 'i32[d, c, b, a]'}\nmap: i64(x) * i64(y)\noperator: add\noutputs: {r: "
       "i64}\n" },
+    { KIND_REDUCE, /* places after a row's end have no element of w */
+      "kind: reduce\ninputs: {" X
+      ", w: 'i32[a, b, d]'}\nmap: i64(x) * i64(w)\noperator: add\nover: [b, c, d]\noutputs: "
+      "{r: 'i64[a]', y: {type: 'i64[a, b, c, d]', value: r - i64(x)}}\n" },
     { KIND_SCAN, "kind: scan\ninputs: {" X "}\nmap: i64(x)\noperator: add\nover: [a, c]\nmode: exclusive\noutputs: {s: "
                  "'i64[a, b, c, d]', t: 'i64[b, d]'}\n" },
     { KIND_SCAN,
