@@ -56,6 +56,29 @@ static void add_turned(struct planner *pl, const struct strategy *row, bool plan
     plan_set(c, TN_ITEMS, items < 8 ? items : 8, NULL);
 }
 
+static int widest_input(const struct problem *p)
+{
+    int bytes = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && p->input[i].array.stride > bytes)
+            bytes = p->input[i].array.stride;
+    return bytes;
+}
+
+/* Inputs that arrive through shared memory are waited for by the whole block; rows of 256 bytes of them are long enough.
+ * H200, sums of 1789 x 176 x 205 f32 with a neighbour: 278 us, by 512 threads 333; of 262141 x 512 f16 459, 511, by 256 x 8
+ * 510. */
+static void fewer_warps(const struct problem *p, struct plan_case *c)
+{
+    enum { THREADS = 256, ITEMS = 16, HALF = 2, WORDS = 3 };
+    if (!scan_turns_inputs(p) || c->tunable[TN_ROWS] == 1 || c->tunable[TN_THREADS] <= THREADS)
+        return;
+    plan_set(c, TN_THREADS, THREADS, NULL);
+    plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / 32, NULL);
+    if (widest_input(p) <= HALF && scan_items_in_words(p) <= WORDS)
+        plan_set(c, TN_ITEMS, ITEMS, NULL);
+}
+
 /* Neither order of the last dimensions is that of all arrays. */
 void segscan_column_turned(struct planner *pl, const struct strategy *row)
 {
@@ -71,8 +94,10 @@ void segscan_column_turned(struct planner *pl, const struct strategy *row)
         add_case(pl, row, "turned short", "turned_short", f_le(scan_length(p), SHORT));
     if (!planes)
         add_case(pl, row, "turned", "turned", (struct formula){ 0 });
-    for (int i = from; i < pl->plan->ncases; i++)
+    for (int i = from; i < pl->plan->ncases; i++) {
+        fewer_warps(p, &pl->plan->cases[i]);
         segscan_turn(pl, &pl->plan->cases[i]);
+    }
 }
 
 void segscan_column_plan(struct planner *pl, const struct strategy *row)
