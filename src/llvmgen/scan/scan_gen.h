@@ -92,6 +92,7 @@ struct items {
     bool apart;      /* else: full tiles are loaded and stored by code of their own, without clamps … */
     bool
         stepwise; /* … and with it: elements follow one another by additions, which multiples in registers cost more than */
+    bool chained; /* … of scalars even their addresses do */
     kb_ptr stage;
     bool stage_used; /* since the last block barrier */
     bool rows;       /* segments of equal length follow one another within the tile: */

@@ -30,6 +30,7 @@ static struct items tile_at(struct gen *g, struct strip *s, kb_val base)
     kb *k = g->k;
     const int n = per_thread(g), tile = s->rows * n;
     struct items h = { .g = g, .segment = &s->segment, .n = n, .base = base, .apart = true, .stepwise = true };
+    h.chained = !g->c->turns;
     h.own = kb_mul(k, s->group, n);
     h.valid = kb_cast(k, kb_min(k, kb_sub(k, s->segment.length, base), tile), TY_I32);
     h.full = kb_eq(k, h.valid, tile);

@@ -16,13 +16,18 @@ bool segscan_column_fits(const struct problem *p, const struct device *d, struct
 }
 
 /* Of states of three words ptxas takes 64 registers by itself, and spills; held to as many it does not.  Of wider ones it
- * takes more. */
+ * takes more.  The lightest need 32, of which it takes twice as many. */
 static void bound_states(struct planner *pl, struct plan_case *c)
 {
-    enum { WORDS = 3, REGISTERS = 64 };
-    const int blocks = pl->plan->device.registers_per_sm / (REGISTERS * c->tunable[TN_THREADS]);
-    if (state_words(pl->plan->problem, NULL) == WORDS && c->tunable[TN_MIN_BLOCKS] == 0)
-        plan_set(c, TN_MIN_BLOCKS, blocks, "as many registers as ptxas takes by itself, and then spills");
+    enum { WORDS = 3, REGISTERS = 64, LIGHT = 2, FEW = 32 };
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    const bool light = scan_items_in_words(p) <= LIGHT && !p->reverse && !scan_loads_elsewhere(p) && d->sm >= 90 &&
+                       d->threads_per_sm * FEW >= d->registers_per_sm;
+    const int blocks = d->registers_per_sm / ((light ? FEW : REGISTERS) * c->tunable[TN_THREADS]);
+    if ((light || state_words(p, NULL) == WORDS) && c->tunable[TN_MIN_BLOCKS] == 0)
+        plan_set(c, TN_MIN_BLOCKS, blocks,
+                 "as many registers as ptxas takes by itself, and then spills, or twice as many");
 }
 
 static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
