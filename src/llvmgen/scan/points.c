@@ -103,44 +103,11 @@ static void load_one_by_one(struct items *h)
     }
 }
 
-/* From one position's element of an array to the next one's. */
-static kb_val step_down(const struct items *h)
-{
-    const kb_val stride = space_stride(h->g);
-    return h->g->p->reverse ? kb_neg(h->g->k, stride) : stride;
-}
-
-/* Full tiles of scalars: addresses follow one another, an addition each. */
-static bool loads_down(const struct items *h)
-{
-    bool scalars = h->chained && segments_adjacent(h->g->p) && h->g->p->flags < 0;
-    for (int i = 0; i < h->g->p->ninputs; i++)
-        scalars &= !access_input_direct(h->g->p, i) || !*h->g->p->input[i].array.field[0].name;
-    return scalars;
-}
-
-static void load_down(struct items *h)
-{
-    struct gen *g = h->g;
-    kb *k = g->k;
-    struct point pt;
-    items_point(h, &pt, 0);
-    const kb_val first = point_linear(&pt), zero = kb_imm(k, TY_I32, 0);
-    for (int i = 0, slot = 0; i < g->p->ninputs; i++) {
-        if (!access_input_direct(g->p, i))
-            continue;
-        kb_ptr at = kb_advance(k, gen_input(g, i), first);
-        for (int e = 0; e < h->n; e++, at = kb_advance(k, at, step_down(h)))
-            h->direct[e].v[slot] = kb_load(k, at, zero);
-        slot++;
-    }
-}
-
 static void load_whole(struct items *h)
 {
     h->whole = true;
-    if (loads_down(h))
-        load_down(h);
+    if (items_loads_go_down(h))
+        items_load_down(h);
     else
         load_one_by_one(h);
     h->whole = false;
@@ -424,21 +391,11 @@ static enum store_way staged_way(void *of, int output)
         return STORE_TOGETHER;
     if (h->turn && scan_turns_output(h->g->p, output))
         return STORE_KEPT;
-    if (h->chained && h->whole && segments_adjacent(h->g->p) && access_output_vector(h->g->p, output))
+    if (items_stores_go_down(h, output))
         return STORE_TOGETHER;
     if (!h->staged || !access_output_vector(h->g->p, output))
         return STORE_ALONE;
     return items_store_words(h, output) ? STORE_PACKED : STORE_TOGETHER;
-}
-
-static void store_down(const struct items *h, kb_ptr out, const kb_val *x)
-{
-    kb *k = h->g->k;
-    struct point pt;
-    items_point(h, &pt, 0);
-    kb_ptr at = kb_advance(k, out, point_linear(&pt));
-    for (int i = 0; i < h->n; i++, at = kb_advance(k, at, step_down(h)))
-        kb_store(k, at, kb_imm(k, TY_I32, 0), x[i]);
 }
 
 static void staged_store(void *of, int output, int first, kb_val *x)
@@ -446,8 +403,8 @@ static void staged_store(void *of, int output, int first, kb_val *x)
     struct items *h = of;
     kb *k = h->g->k;
     const kb_ptr out = gen_output(h->g, output);
-    if (h->chained) {
-        store_down(h, out, x);
+    if (items_stores_go_down(h, output)) {
+        items_store_down(h, out, x);
         return;
     }
     if (kept_gathers(h, output)) {
