@@ -3,10 +3,7 @@
 #include "llvmgen/scan/scan_gen.h"
 
 /* The scanned axes lie before the kept ones, side by side: positions are a fixed distance apart. */
-static bool down(const struct items *h)
-{
-    return h->chained && segments_adjacent(h->g->p) && !scan_trailing(h->g->p);
-}
+static bool down(const struct items *h) { return h->chained && segments_adjacent(h->g->p) && !scan_trailing(h->g->p); }
 
 /* From one position's element of an array to the next one's. */
 static kb_val step_down(const struct items *h)

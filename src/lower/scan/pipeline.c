@@ -237,7 +237,11 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     if (c->tunable[TN_VECTOR] > best_vector(p))
         plan_set(c, TN_VECTOR, best_vector(p), NULL);
     plan_set(c, TN_STAGES, c->tunable[TN_STAGES] ? c->tunable[TN_STAGES] : size->stages, NULL);
-    plan_set(c, TN_UPSWEEP_WARPS, c->tunable[TN_UPSWEEP_WARPS] ? c->tunable[TN_UPSWEEP_WARPS] : UPSWEEP, NULL);
+    plan_set(c, TN_UPSWEEP_WARPS,
+             c->tunable[TN_UPSWEEP_WARPS] ? c->tunable[TN_UPSWEEP_WARPS]
+             : pipeline_takes_bytes(p)    ? 2 * UPSWEEP
+                                          : UPSWEEP,
+             NULL);
     plan_set(c, TN_MARKER_WARPS, pipeline_markers(p), "for segments that begin anywhere");
     plan_set(c, TN_LOOKBACK_WARPS, size->looks, NULL);
     plan_set(c, TN_MIN_BLOCKS, scan_ring_keeps(p) ? c->tunable[TN_BLOCKS_PER_SM] : 1,

@@ -15,6 +15,9 @@ int pipeline_markers(const struct problem *p);
 int pipeline_threads(int threads, int upsweep, int markers, int looks);
 /* The most positions of a thread at all. */
 int pipeline_positions_most(const struct problem *p, int vector);
+/* Bytes that are compared with neighbours, in marked segments: so much work per byte that more warps combine.  H200, u8 of 2^26 between
+ * flags: 203 us, by four warps 212. */
+bool pipeline_takes_bytes(const struct problem *p);
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
 int pipeline_most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector,
                         int stages, int looks);

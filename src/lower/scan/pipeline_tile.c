@@ -69,6 +69,11 @@ int pipeline_positions_most(const struct problem *p, int vector)
     return scan_marked(p) || scan_few_columns(p) || scan_ring_keeps(p) ? ITEMS_MAX : scan_items_most(p, vector);
 }
 
+bool pipeline_takes_bytes(const struct problem *p)
+{
+    return scan_marked(p) && scan_compares_bytes(p) && scan_loads_elsewhere(p);
+}
+
 /* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
 int pipeline_most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector,
                         int stages, int looks)
@@ -86,8 +91,12 @@ int pipeline_most_items(const struct problem *p, const struct device *d, int thr
     const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * state_words(p, NULL);
     /* A part for what is on its way, which is more of states of several fields, and of bytes with their neighbours; marks
      * are two registers that every position asks. */
-    const bool light = state_words(p, NULL) == 1 && !(scan_compares_bytes(p) && scan_loads_elsewhere(p));
-    const int twentieths = looks ? (state_fields(p, NULL) > 1 ? 17 : 20) : !scan_marked(p) ? 16 : light ? 18 : 12;
+    const bool bytes = pipeline_takes_bytes(p), light = state_words(p, NULL) == 1 && !bytes;
+    const int twentieths = looks             ? (state_fields(p, NULL) > 1 ? 17 : 20)
+                           : !scan_marked(p) ? 16
+                           : light           ? 18
+                           : bytes           ? 14
+                                             : 12;
     /* Results that are made of several fields come after the states of all positions. */
     const int held = bytes_per_position(p), fields = state_fields(p, NULL) > 1 ? 4 * state_words(p, NULL) : 0;
     const int fit = registers * 4 * twentieths / 20 / (looks && fields > held ? fields : held);
@@ -99,8 +108,9 @@ int pipeline_most_items(const struct problem *p, const struct device *d, int thr
 /* Operators whose chains wait, and not memory: many threads with few positions each. */
 bool pipeline_waits(const struct problem *p, int sm)
 {
+    enum { CALLS = 2 };
     const bool wide = p->flags >= 0 && state_words(p, NULL) >= WIDE_STATE;
-    return !scan_few_columns(p) && !scan_ring_keeps(p) && (wide || work_of(p, NULL, sm).special > 0);
+    return !scan_few_columns(p) && !scan_ring_keeps(p) && (wide || work_of(p, NULL, sm).special >= CALLS);
 }
 
 /* Elements of the narrowest array in 16 bytes. */

@@ -83,14 +83,17 @@ static int words_held(const struct planner *pl, const struct strategy *row)
 /* Registers for as many threads as hide latency: bytes are taken out of their words; look-back with addresses of pieces. */
 static void bound_registers(const struct problem *p, const struct strategy *row, struct plan_case *c)
 {
+    enum { MOST = 4 };
     const bool elsewhere = scan_loads_elsewhere(p);
     if (c->tunable[TN_MIN_BLOCKS] > 0)
         return;
     if (row->plan == scan_block_plan && scan_compares_bytes(p))
         plan_set(c, TN_MIN_BLOCKS, (elsewhere ? 512 : 768) / c->tunable[TN_THREADS],
                  "bytes are taken out of their words");
-    if (row->plan == scan_lookback_plan && segments_in_pieces(p) && elsewhere)
+    if (row->plan == scan_lookback_plan && segments_in_pieces(p) && elsewhere) {
+        plan_set(c, TN_BLOCKS_PER_SM, MOST, "small tiles that wait for one another");
         plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], "blocks that stay are resident at once");
+    }
 }
 
 /* Of wide states a tile has half as many threads with twice the positions.  H200, f32 maximum segment sum, rows of 13: 197 us,
