@@ -86,6 +86,7 @@ takes "$sum" 'f32[m, n]' n 'f32[m, n]' 's.max + log(s.sum)' '--size m=767 --size
 takes "$sum" 'f32[m, n]' n 'f32[m, n]' 's.max + log(s.sum)' '--size m=64 --size n=79358' '(scan.pipeline) takes'
 takes "$sum" 'f32[n]' n 'f32[n]' 's.max + log(s.sum)' '--size n=1048575' '(scan.pipeline) takes' 'threads 512, items 5' 'upsweep_warps 8'
 takes "$largest" 'i8[m, n]' n 'i8[m, n]' s '--size m=4863 --size n=13788' '(scan.block) takes' 'items 1, vector 16, min_blocks 3' ' 0 local'
+takes "$largest" 'f32[m, n]' m 'f32[m, n]' s '--size m=1800 --size n=60000' ' strips (segscan.column) takes' 'min_blocks 8' ' 0 local'
 takes "$largest" 'u8[n]' n 'u8[n]' s '--size n=2^27' '(scan.pipeline) takes' 'vector 4' ' 0 local'
 # Ranks: 4 bytes to each other rank; a row of 65536 bytes to both sides; 16 steps after an exchange; nothing where nothing is split.
 run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28 --ranks 2,8,16
