@@ -67,6 +67,27 @@ exits 0; out_has "scan.block  *chosen: case 'small' takes"; out_has "scan.pipeli
 # One of its cases would take them, a later one would not.
 run explain "$specs/scan_rows.yaml" --arch=sm_90 --size m=64 --size n=2000; exits 0; out_has "scan.block  *not at these sizes: case 'staged' comes first"
 run explain "$specs/sum.yaml" --arch=sm_90 --set strategy=reduce.block --size n=100; exits 0; out_has 'reduce.gather  *it fits, but reduce.block was asked for'
+# Scans whose shape follows from the operator: takes NAME 'MAP AND OPERATOR' INPUT OVER OUTPUT VALUE SIZES PATTERN...
+takes() {
+    printf 'kind: scan\ninputs: {x: "%s"}\nover: %s\n%b\noutputs: {r: {type: "%s", value: "%s"}}\n' "$2" "$3" "$1" "$4" "$5" > shape.yaml
+    # shellcheck disable=SC2086
+    run explain shape.yaml --arch=sm_90 --gpu=H200 $6
+    exits 0; shift 6
+    tr '\n' ' ' < out | tr -s ' ' > joined
+    for pattern; do grep -q "$pattern" joined || complain "not so: $pattern"; done
+}
+welford='operator: welford\nmap: x' sum='operator: logsumexp\nmap: x' largest='operator: max\nmap: x'
+takes "$welford" 'f32[m, n]' m 'f32[n, m]' s.mean '--size m=2302 --size n=431' 'turned_strips (segscan.strips) takes'
+takes "$welford" 'f32[m, n]' m 'f32[n, m]' s.mean '--size m=300 --size n=4000' 'turned (segscan.column) takes'
+takes "$largest" 'i32[m, n]' m 'i32[m, n]' s '--size m=383 --size n=2670' 'shared_strips (segscan.strips) takes'
+takes "$largest" 'i32[m, n]' m 'i32[m, n]' s '--size m=383 --size n=8000' 'strips (segscan.column) takes'
+takes "$largest" 'f16[m, n]' n 'f16[n, m]' s '--size m=4000 --size n=900' 'turned (segscan.column) takes' 'threads 256, items 16'
+takes "$sum" 'f32[m, n]' n 'f32[m, n]' 's.max + log(s.sum)' '--size m=767 --size n=79358' '(scan.block) takes' 'items 2, vector 4'
+takes "$sum" 'f32[m, n]' n 'f32[m, n]' 's.max + log(s.sum)' '--size m=64 --size n=79358' '(scan.pipeline) takes'
+takes "$sum" 'f32[n]' n 'f32[n]' 's.max + log(s.sum)' '--size n=1048575' '(scan.pipeline) takes' 'threads 512, items 5' 'upsweep_warps 8'
+takes "$largest" 'i8[m, n]' n 'i8[m, n]' s '--size m=4863 --size n=13788' '(scan.block) takes' 'items 1, vector 16, min_blocks 3' ' 0 local'
+takes "$largest" 'f32[m, n]' m 'f32[m, n]' s '--size m=1800 --size n=60000' ' strips (segscan.column) takes' 'min_blocks 8' ' 0 local'
+takes "$largest" 'u8[n]' n 'u8[n]' s '--size n=2^27' '(scan.pipeline) takes' 'vector 4' ' 0 local'
 # Ranks: 4 bytes to each other rank; a row of 65536 bytes to both sides; 16 steps after an exchange; nothing where nothing is split.
 run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28 --ranks 2,8,16
 exits 0; out_has '^sum on several GPUs (H200), split along n$'; out_has '^ *8  *33554432  *peers  *1  *28  *3.70 '; out_has '^ *16  *16777216  *nccl  *1  *60  *15.00 '

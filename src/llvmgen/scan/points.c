@@ -106,7 +106,10 @@ static void load_one_by_one(struct items *h)
 static void load_whole(struct items *h)
 {
     h->whole = true;
-    load_one_by_one(h);
+    if (items_loads_go_down(h))
+        items_load_down(h);
+    else
+        load_one_by_one(h);
     h->whole = false;
 }
 
@@ -388,6 +391,8 @@ static enum store_way staged_way(void *of, int output)
         return STORE_TOGETHER;
     if (h->turn && scan_turns_output(h->g->p, output))
         return STORE_KEPT;
+    if (items_stores_go_down(h, output))
+        return STORE_TOGETHER;
     if (!h->staged || !access_output_vector(h->g->p, output))
         return STORE_ALONE;
     return items_store_words(h, output) ? STORE_PACKED : STORE_TOGETHER;
@@ -398,6 +403,10 @@ static void staged_store(void *of, int output, int first, kb_val *x)
     struct items *h = of;
     kb *k = h->g->k;
     const kb_ptr out = gen_output(h->g, output);
+    if (items_stores_go_down(h, output)) {
+        items_store_down(h, out, x);
+        return;
+    }
     if (kept_gathers(h, output)) {
         kept_store(h, output, x);
         return;

@@ -92,6 +92,7 @@ struct items {
     bool apart;      /* else: full tiles are loaded and stored by code of their own, without clamps … */
     bool
         stepwise; /* … and with it: elements follow one another by additions, which multiples in registers cost more than */
+    bool chained; /* … of scalars even their addresses do */
     kb_ptr stage;
     bool stage_used; /* since the last block barrier */
     bool rows;       /* segments of equal length follow one another within the tile: */
@@ -192,6 +193,13 @@ struct turn {
 void turn_new(struct gen *g, struct turn *t); /* once per kernel */
 /* The segment of the column: columns are neighbours where lanes store side by side. */
 kb_val turn_segment(struct gen *g, kb_val number);
+/* Chained positions of a full tile, of `output` too (segscan/down.c): do they go down columns of scalars?  Then they are loaded and
+ * stored so. */
+bool items_loads_go_down(const struct items *h);
+bool items_stores_go_down(const struct items *h, int output);
+void items_load_down(struct items *h);
+void items_store_down(const struct items *h, kb_ptr out, const kb_val *x);
+
 /* Inputs set out as they lie in memory; all lanes arrive.  Then `direct` is that of the thread's positions; the whole block
  * arrives. */
 void turn_fetch(struct items *h, struct direct_vars *ahead);

@@ -8,16 +8,14 @@
  * what is left over, else the length must be a multiple.
  */
 #include "lower/lower_impl.h"
-#include "scan.h"
+#include "lower/work.h"
+#include "pipeline.h"
 
 enum {
     UNIT = 16,
     LINE = 128,
-    SIDE_WARPS = 2, /* producer, storer */
-    LOOKS = 4,      /* warps that look back */
-    UPSWEEP = 4,    /* warps that combine */
-    MARKERS = 4,    /* warps that mark where segments begin */
-    THREADS_MAX = 1024
+    LOOKS = 4,  /* warps that look back */
+    UPSWEEP = 4 /* warps that combine */
 };
 
 static bool scalar(const struct prog_array *a) { return a->nfields == 1 && !*a->field[0].name && a->stride <= UNIT; }
@@ -40,21 +38,6 @@ static bool plain_arrays(const struct problem *p)
     return inputs > 0;
 }
 
-/* Bytes of shared memory for everything but the tiles: mbarriers and tickets, stored totals and cuts, prefixes,
- * alignment. */
-static int reserved(const struct problem *p, int threads, int stages, int vector, int looks)
-{
-    enum { MBARRIERS = 6, ALIGNMENT = 16, ARRAYS = 9, OF_MARKS = 2, LOOK_BARRIERS = 2 };
-    const int fields = state_fields(p, NULL), warps = threads / 32;
-    const int states = scan_few_columns(p) ? scan_columns_most(looks, vector) : 1;
-    const int cuts = scan_marked(p) ? stages * warps * 4 + ALIGNMENT * OF_MARKS : 0;
-    const int words = state_words(p, NULL);
-    const int of_looks = stages * (8 * LOOK_BARRIERS + (looks * 32 + states) * 4 * words + looks * 4);
-    const int of_kept = scan_ring_keeps(p) ? stages * p->noutputs * (8 + 4) + 2 * ALIGNMENT : 0;
-    return of_kept + stages * 8 * (MBARRIERS + 1) + stages * (warps + 1) * states * 4 * words + cuts +
-           ALIGNMENT * (ARRAYS + 2 * fields) + (looks ? of_looks + ALIGNMENT * (LOOK_BARRIERS + 1 + 2 * fields) : 0);
-}
-
 bool scan_marked(const struct problem *p)
 {
     const bool plain = !scan_has_totals(p) && !scan_operator_reads(p) && scan_summed_bytes(p) < 0;
@@ -66,117 +49,6 @@ bool scan_few_columns(const struct problem *p)
 {
     const bool columns = scan_keeps(p) && segments_adjacent(p) && p->space[0].reduced;
     return columns && !scan_has_totals(p) && !scan_operator_reads(p);
-}
-
-static int stage_bytes(const struct problem *p, int tile)
-{
-    struct scan_layout l;
-    scan_layout(p, tile, &l);
-    return l.bytes + (scan_marked(p) ? 4 * scan_mark_words(tile) : 0);
-}
-
-/* Halves are taken out of their registers while they are combined: a register each.  So are bytes that are compared or kept
- * one by one.  Bytes that are summed stay in words. */
-static int bytes_held(const struct problem *p, int stride)
-{
-    const bool one_by_one = scan_ring_keeps(p) ? scan_summed_bytes(p) < 0 : scan_compares_bytes(p);
-    return stride == 2 || (stride == 1 && one_by_one) ? 4 : stride;
-}
-
-/* Bytes of registers that a position takes: its inputs, in whose place its results come; states come and go one after
- * the other, but for a part of them where the last one is written too. */
-static int bytes_per_position(const struct problem *p)
-{
-    int in = 0, out = 0;
-    for (int i = 0; i < p->ninputs; i++)
-        in += access_input_direct(p, i) ? bytes_held(p, p->input[i].array.stride) : 0;
-    for (int o = 0; o < p->noutputs; o++)
-        out += access_output_direct(p, o) ? bytes_held(p, p->output[o].array.stride) : 0;
-    return (in > out ? in : out) + (scan_has_totals(p) && !scan_ring_keeps(p) ? state_words(p, NULL) : 0);
-}
-
-/* Rows at equal distances take one remainder per tile. */
-static int markers(const struct problem *p) { return !scan_marked(p) ? 0 : scan_keeps(p) ? 1 : MARKERS; }
-
-static int all_threads(int threads, int upsweep, int markers, int looks)
-{
-    return threads + 32 * (upsweep + SIDE_WARPS + (looks ? looks : 1) + markers);
-}
-
-/* Bytes are summed by words where nothing but their sum is asked for (scan_items_most()). */
-static int items_most(const struct problem *p, int vector)
-{
-    return scan_marked(p) || scan_few_columns(p) || scan_ring_keeps(p) ? ITEMS_MAX : scan_items_most(p, vector);
-}
-
-/* Vectors per thread: an odd number, as many as registers and the ring have room for; 0: not even one. */
-static int most_items(const struct problem *p, const struct device *d, int threads, int upsweep, int vector, int stages,
-                      int looks)
-{
-    enum { REGISTERS_MAX = 128, OVERHEAD = 36, OF_MARKER = 80, OF_LOOK = 96 };
-    const int room =
-        (d->shared_per_block - reserved(p, threads, stages, vector, looks)) / stages / stage_bytes(p, threads * vector);
-    const int all =
-        d->registers_per_sm / ((all_threads(threads, upsweep, markers(p), looks) + 127) / 128 * 128) / 8 * 8;
-    /* Less than what a warp that marks takes, or one that looks back. */
-    if ((scan_marked(p) && all < OF_MARKER) || (looks && all < OF_LOOK))
-        return 0;
-    const int states = scan_few_columns(p) ? vector : 1; /* that a thread carries along */
-    const int registers = (all < REGISTERS_MAX ? all : REGISTERS_MAX) - OVERHEAD - 2 * states * state_words(p, NULL);
-    /* A part for what is on its way, which is more of states of several fields; marks are two registers that every position
-     * asks. */
-    const int twentieths = looks                       ? (state_fields(p, NULL) > 1 ? 17 : 20)
-                           : !scan_marked(p)           ? 16
-                           : state_words(p, NULL) == 1 ? 18
-                                                       : 12;
-    /* Results that are made of several fields come after the states of all positions. */
-    const int held = bytes_per_position(p), fields = state_fields(p, NULL) > 1 ? 4 * state_words(p, NULL) : 0;
-    const int fit = registers * 4 * twentieths / 20 / (looks && fields > held ? fields : held);
-    const int most = items_most(p, vector), positions = fit < most ? fit : most;
-    const int items = room < positions / vector ? room : positions / vector;
-    return items % 2 ? items : items > 0 ? items - 1 : 0;
-}
-
-/* Elements of the narrowest array in 16 bytes. */
-static int unit_of(const struct problem *p)
-{
-    int unit = 1;
-    for (int i = 0; i < p->ninputs; i++)
-        if (access_input_direct(p, i) && UNIT / p->input[i].array.stride > unit)
-            unit = UNIT / p->input[i].array.stride;
-    for (int o = 0; o < p->noutputs; o++)
-        if (output_moment(&p->output[o]) == AT_POINT && UNIT / p->output[o].array.stride > unit)
-            unit = UNIT / p->output[o].array.stride;
-    return unit;
-}
-
-/* Tiles of a few columns are whole units whatever the number of columns, where warps are as many as a vector of them has
- * parts in a unit; eight, which all tiles have, are enough for all but odd numbers of columns of bytes. */
-static int warps_in_units(const struct problem *p, const struct plan_case *c)
-{
-    enum { MOST = 8 };
-    const int parts = unit_of(p) / c->tunable[TN_VECTOR], warps = parts < MOST ? parts : MOST;
-    return scan_few_columns(p) && warps > 1 ? warps : 1;
-}
-
-/* The largest tile, where the tuned one does not fit: by more threads with fewer vectors or the other way round. */
-static void largest_tile(const struct problem *p, const struct device *d, struct plan_case *c)
-{
-    enum { FROM = 256 };
-    int best = 0;
-    for (int threads = FROM;
-         all_threads(threads, c->tunable[TN_UPSWEEP_WARPS], markers(p), c->tunable[TN_LOOKBACK_WARPS]) <= THREADS_MAX;
-         threads += 32 * warps_in_units(p, c)) {
-        const int items = most_items(p, d, threads, c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_VECTOR],
-                                     c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
-        if (threads * items <= best)
-            continue;
-        best = threads * items;
-        c->tunable[TN_THREADS] = threads;
-        c->tunable[TN_ITEMS] = items;
-    }
-    c->tunable_from[TN_THREADS] = c->tunable_from[TN_ITEMS] =
-        "the largest tile that registers and shared memory have room for";
 }
 
 enum {
@@ -201,11 +73,12 @@ static int widest_vector(const struct problem *p)
     return scan_few_columns(p) && vector > SCAN_COLUMNS_VECTOR ? SCAN_COLUMNS_VECTOR : vector;
 }
 
-/* H200, minima and maxima of 2^28 i8: 5 vectors of 8 by 256 threads 434 us, one of 16 by 544 670. */
+/* H200, exclusive maxima of 2^27 u8: 11 vectors of 4 by 256 threads 137 us, 5 of 8 150; minima and maxima of 2^28 i8: 5 of 8
+ * 434 us, one of 16 by 544 670. */
 static int best_vector(const struct problem *p)
 {
     const int vector = widest_vector(p);
-    return scan_compares_bytes(p) && vector > 8 ? 8 : vector;
+    return scan_compares_bytes(p) && vector > 4 ? 4 : vector;
 }
 
 bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
@@ -230,7 +103,7 @@ bool scan_pipeline_fits(const struct problem *p, const struct device *d, struct 
     if (!plan_takes(why, m))
         return false;
     *why = "the ring has no room for a vector per thread";
-    return most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES, 0) > 0;
+    return pipeline_most_items(p, d, 256, UPSWEEP, widest_vector(p), STAGES, 0) > 0;
 }
 
 bool scan_leads(const struct problem *p)
@@ -241,13 +114,13 @@ bool scan_leads(const struct problem *p)
 /* Bulk copies of whole lines are faster; rows of columns begin anywhere in them. */
 int scan_lead_most(const struct problem *p, int tile)
 {
-    const int unit = unit_of(p), of_line = LINE / UNIT * unit;
+    const int unit = pipeline_unit(p), of_line = LINE / UNIT * unit;
     return scan_few_columns(p) || tile < of_line ? unit : of_line;
 }
 
 static bool units(const struct problem *p, struct formula *guard)
 {
-    const int unit = unit_of(p);
+    const int unit = pipeline_unit(p);
     if (!access_aligned_guard(p, unit, true, guard))
         return false;
     const struct formula length = scan_own_tiles(p) ? scan_length(p) : access_count(p);
@@ -262,11 +135,15 @@ static bool units(const struct problem *p, struct formula *guard)
     return true;
 }
 
-/* Rows that are long; with tiles of their own, and fewer than multiprocessors. */
+/* Rows that are long; with tiles of their own, and fewer than multiprocessors.  So many that blocks take them one by one are
+ * better off where operators call functions.  H200, logsumexp of 767 rows of 79358 f32: 342 us, a block each 317. */
 static struct formula long_rows(const struct problem *p)
 {
+    enum { CALLS = 2 };
     const struct formula large = f_ge(access_count(p), scan_own_tiles(p) ? ROWS_FROM : CUT_ROWS_FROM);
     const struct formula rows = f_and(f_ge(scan_length(p), scan_own_tiles(p) ? LONG_ROW : CUT_ROW), large);
+    if (work_of(p, NULL, 0).special >= CALLS)
+        return f_and(f_lt(f_mul(scan_segments(p), 8), f_mul(f_sms(), 7)), rows);
     return scan_own_tiles(p) ? f_and(f_lt(scan_segments(p), f_sms()), rows) : rows;
 }
 
@@ -313,7 +190,7 @@ static struct formula tile_elements(const struct problem *p, const struct plan_c
 static struct formula whole_warps(const struct problem *p, const struct plan_case *c)
 {
     const struct formula columns = segments_inner(p);
-    const int vector = c->tunable[TN_VECTOR], unit = unit_of(p);
+    const int vector = c->tunable[TN_VECTOR], unit = pipeline_unit(p);
     if (one_vector_a_row(c))
         return f_eq(columns, vector);
     struct formula fit = f_le(columns, scan_columns_most(c->tunable[TN_LOOKBACK_WARPS], vector));
@@ -360,18 +237,24 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     if (c->tunable[TN_VECTOR] > best_vector(p))
         plan_set(c, TN_VECTOR, best_vector(p), NULL);
     plan_set(c, TN_STAGES, c->tunable[TN_STAGES] ? c->tunable[TN_STAGES] : size->stages, NULL);
-    plan_set(c, TN_UPSWEEP_WARPS, c->tunable[TN_UPSWEEP_WARPS] ? c->tunable[TN_UPSWEEP_WARPS] : UPSWEEP, NULL);
-    plan_set(c, TN_MARKER_WARPS, markers(p), "for segments that begin anywhere");
+    plan_set(c, TN_UPSWEEP_WARPS,
+             c->tunable[TN_UPSWEEP_WARPS] ? c->tunable[TN_UPSWEEP_WARPS]
+             : pipeline_takes_bytes(p)    ? 2 * UPSWEEP
+                                          : UPSWEEP,
+             NULL);
+    plan_set(c, TN_MARKER_WARPS, pipeline_markers(p), "for segments that begin anywhere");
     plan_set(c, TN_LOOKBACK_WARPS, size->looks, NULL);
     plan_set(c, TN_MIN_BLOCKS, scan_ring_keeps(p) ? c->tunable[TN_BLOCKS_PER_SM] : 1,
              "the ring takes a multiprocessor's shared memory");
     plan_set(c, TN_PDL, 1, NULL);
     c->shift[0] = size == &whole_row ? COLUMNS_WHOLE_ROW : COLUMNS_ALIGNED;
     const bool free_shape = !c->overridden[TN_ITEMS] && !c->overridden[TN_THREADS] && !c->overridden[TN_VECTOR];
-    const int most = most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS],
-                                c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
-    if (c->tunable[TN_ITEMS] > most && free_shape)
-        largest_tile(p, &pl->plan->device, c);
+    const int most = pipeline_most_items(p, &pl->plan->device, c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS],
+                                         c->tunable[TN_VECTOR], c->tunable[TN_STAGES], c->tunable[TN_LOOKBACK_WARPS]);
+    if (free_shape && !c->overridden[TN_UPSWEEP_WARPS] && !*size->variant && pipeline_waits(p, pl->plan->device.sm))
+        pipeline_shorten_chains(p, &pl->plan->device, c);
+    else if (c->tunable[TN_ITEMS] > most && free_shape)
+        pipeline_largest_tile(p, &pl->plan->device, c);
     else if (c->tunable[TN_ITEMS] > most && most > 0)
         plan_set(c, TN_ITEMS, most, NULL);
     c->aligned = true;
@@ -385,7 +268,7 @@ static bool looks_fit(const struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
     return scan_few_columns(p) && state_determinism(p) == DET_ANY && state_words(p, NULL) <= WORDS_LOOKED &&
-           most_items(p, &pl->plan->device, 256, UPSWEEP, widest_vector(p), STAGES, LOOKS) > 0;
+           pipeline_most_items(p, &pl->plan->device, 256, UPSWEEP, widest_vector(p), STAGES, LOOKS) > 0;
 }
 
 /* Rows of one vector, rows of whole vectors, and any rows.  True where no other case is wanted: those of a variant would have
@@ -437,19 +320,20 @@ static bool check(struct planner *pl, const struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     const int held = scan_degree(c), threads = c->tunable[TN_THREADS], vector = c->tunable[TN_VECTOR];
     const int looks = c->tunable[TN_LOOKBACK_WARPS], stages = c->tunable[TN_STAGES], tile = threads * held;
-    const int all = all_threads(threads, c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS], looks);
+    const int all = pipeline_threads(threads, c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS], looks);
     const struct misfit m[] = {
         { scan_marked(p) != (c->tunable[TN_MARKER_WARPS] > 0),
           "markers are for segments that begin anywhere, and those need one" },
-        { threads % 32 || all > THREADS_MAX,
+        { threads % 32 || all > PIPELINE_THREADS_MAX,
           "threads must be a multiple of 32, and the other warps fit a block with them" },
-        { held > items_most(p, vector), "a thread holds at most 64 elements, 128 where it sums bytes by words" },
+        { held > pipeline_positions_most(p, vector),
+          "a thread holds at most 64 elements, 128 where it sums bytes by words" },
         { vector > widest_vector(p), "the vector must be no wider than 16 bytes of the widest array, or four columns" },
         { c->shift[0] && (c->shift[0] != COLUMNS_WHOLE_ROW || !scan_few_columns(p) || looks),
           "a row that is one vector is of a few columns without look-back" },
         { looks && (!scan_few_columns(p) || state_determinism(p) != DET_ANY),
           "look-back is for columns, whose prefixes it combines as timing has it" },
-        { tile % UNIT || stages * stage_bytes(p, tile) + reserved(p, threads, stages, vector, looks) >
+        { tile % UNIT || stages * pipeline_stage_bytes(p, tile) + pipeline_reserved(p, threads, stages, vector, looks) >
                              pl->plan->device.shared_per_block,
           "the ring does not fit shared memory" },
         { 0 }
@@ -480,8 +364,8 @@ bool scan_pipeline_build(struct planner *pl, struct plan_case *c)
     if (!check(pl, c))
         return false;
     struct prog_kernel *k = scan_kernel(pl, c, "");
-    k->threads = all_threads(c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS],
-                             c->tunable[TN_LOOKBACK_WARPS]);
+    k->threads = pipeline_threads(c->tunable[TN_THREADS], c->tunable[TN_UPSWEEP_WARPS], c->tunable[TN_MARKER_WARPS],
+                                  c->tunable[TN_LOOKBACK_WARPS]);
     if (p->flags >= 0)
         plan_value_arg(k, VAL_FLAGS_ALIGNED, TY_I32, f_eq(f_mod(f_misalign(f_pointer(p->flags)), UNIT), 0));
     const struct formula tiles = scan_own_tiles(p) ? scan_row_tile_args(pl, c, k) : tile_args(pl, c, k);

@@ -16,13 +16,35 @@ bool segscan_column_fits(const struct problem *p, const struct device *d, struct
 }
 
 /* Of states of three words ptxas takes 64 registers by itself, and spills; held to as many it does not.  Of wider ones it
- * takes more. */
+ * takes more.  The lightest need 32, of which it takes twice as many. */
 static void bound_states(struct planner *pl, struct plan_case *c)
 {
-    enum { WORDS = 3, REGISTERS = 64 };
-    const int blocks = pl->plan->device.registers_per_sm / (REGISTERS * c->tunable[TN_THREADS]);
-    if (state_words(pl->plan->problem, NULL) == WORDS && c->tunable[TN_MIN_BLOCKS] == 0)
-        plan_set(c, TN_MIN_BLOCKS, blocks, "as many registers as ptxas takes by itself, and then spills");
+    enum { WORDS = 3, REGISTERS = 64, LIGHT = 2, FEW = 32 };
+    const struct problem *p = pl->plan->problem;
+    const struct device *d = &pl->plan->device;
+    const bool light = scan_items_in_words(p) <= LIGHT && !p->reverse && !scan_loads_elsewhere(p) && d->sm >= 90 &&
+                       d->threads_per_sm * FEW >= d->registers_per_sm;
+    const int blocks = d->registers_per_sm / ((light ? FEW : REGISTERS) * c->tunable[TN_THREADS]);
+    if ((light || state_words(p, NULL) == WORDS) && c->tunable[TN_MIN_BLOCKS] == 0)
+        plan_set(c, TN_MIN_BLOCKS, blocks,
+                 "as many registers as ptxas takes by itself, and then spills, or twice as many");
+}
+
+static int widest_input(const struct problem *p)
+{
+    int bytes = 0;
+    for (int i = 0; i < p->ninputs; i++)
+        if (access_input_direct(p, i) && p->input[i].array.stride > bytes)
+            bytes = p->input[i].array.stride;
+    return bytes;
+}
+
+/* H200, exclusive maxima of x - y, i16 1792 x 70655: 16 items 322 us, 8 438. */
+static bool narrow_pairs(const struct problem *p)
+{
+    enum { HALF = 2, PAIR = 3 };
+    const bool light = state_words(p, NULL) == 1 && !p->reverse && !scan_loads_elsewhere(p);
+    return light && widest_input(p) <= HALF && scan_items_in_words(p) == PAIR;
 }
 
 static void add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
@@ -33,8 +55,11 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
         plan_set(c, TN_ROWS, *variant ? c->tunable[TN_THREADS] / 32 : 1, NULL);
-        if (!strcmp(variant, "strips"))
-            bound_states(pl, c);
+        if (strcmp(variant, "strips"))
+            continue;
+        if (narrow_pairs(pl->plan->problem))
+            plan_set(c, TN_ITEMS, 2 * c->tunable[TN_ITEMS], "two narrow inputs");
+        bound_states(pl, c);
     }
 }
 
@@ -56,6 +81,20 @@ static void add_turned(struct planner *pl, const struct strategy *row, bool plan
     plan_set(c, TN_ITEMS, items < 8 ? items : 8, NULL);
 }
 
+/* Inputs that arrive through shared memory are waited for by the whole block; rows of 256 bytes of them are long enough.
+ * H200, sums of 1789 x 176 x 205 f32 with a neighbour: 278 us, by 512 threads 333; of 262141 x 512 f16 459, 511, by 256 x 8
+ * 510. */
+static void fewer_warps(const struct problem *p, struct plan_case *c)
+{
+    enum { THREADS = 256, ITEMS = 16, HALF = 2, WORDS = 3 };
+    if (!scan_turns_inputs(p) || c->tunable[TN_ROWS] == 1 || c->tunable[TN_THREADS] <= THREADS)
+        return;
+    plan_set(c, TN_THREADS, THREADS, NULL);
+    plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / 32, NULL);
+    if (widest_input(p) <= HALF && scan_items_in_words(p) <= WORDS)
+        plan_set(c, TN_ITEMS, ITEMS, NULL);
+}
+
 /* Neither order of the last dimensions is that of all arrays. */
 void segscan_column_turned(struct planner *pl, const struct strategy *row)
 {
@@ -71,8 +110,10 @@ void segscan_column_turned(struct planner *pl, const struct strategy *row)
         add_case(pl, row, "turned short", "turned_short", f_le(scan_length(p), SHORT));
     if (!planes)
         add_case(pl, row, "turned", "turned", (struct formula){ 0 });
-    for (int i = from; i < pl->plan->ncases; i++)
+    for (int i = from; i < pl->plan->ncases; i++) {
+        fewer_warps(p, &pl->plan->cases[i]);
         segscan_turn(pl, &pl->plan->cases[i]);
+    }
 }
 
 void segscan_column_plan(struct planner *pl, const struct strategy *row)

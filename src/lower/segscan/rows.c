@@ -12,12 +12,14 @@
  * how rows are aligned, only whether the arrays are: with arrays that begin anywhere, vectors are loaded element by
  * element, and results are the same.
  */
+#include "lower/work.h"
 #include "segscan.h"
 
 /* A row of several in a tile is found by a reciprocal of 32 bits. */
 enum {
     WARP = 32,
     HELD_WORDS = 64,
+    STAYING_WORDS = 72,
     STAGED_WORDS = 48, /* three blocks of 256 threads per multiprocessor, with four states besides */
     VAST = 28,         /* words of which more than one position would spill */
     TILE_MAX = 1 << 14,
@@ -60,19 +62,73 @@ FITS_WHAT(scan_block, plan_takes_all)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
+/* Teams that take tile after tile have the inputs of the next one on their way. */
+static bool stays(const struct strategy *row)
+{
+    return row->plan == scan_block_plan || row->plan == scan_lookback_plan;
+}
+
+/* Words of registers per position, with what such teams hold; functions have values of their own, and what lies elsewhere
+ * has addresses, more of them in pieces.  Stores that are scattered are worth the largest tiles. */
+static int words_held(const struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const int words = scan_items_in_words(p), inputs = words - state_words(p, NULL);
+    if (!stays(row) || words >= VAST || scan_stores_by_index(p))
+        return words;
+    const int addresses = !scan_loads_elsewhere(p) ? 0 : segments_in_pieces(p) ? 2 : 1;
+    return words + inputs + addresses + (work_of(p, NULL, pl->plan->device.sm).special > 0);
+}
+
+/* Registers for as many threads as hide latency: bytes are taken out of their words; look-back with addresses of pieces. */
+static void bound_registers(const struct problem *p, const struct strategy *row, struct plan_case *c)
+{
+    enum { MOST = 4 };
+    const bool elsewhere = scan_loads_elsewhere(p);
+    if (c->tunable[TN_MIN_BLOCKS] > 0)
+        return;
+    if (row->plan == scan_block_plan && scan_compares_bytes(p))
+        plan_set(c, TN_MIN_BLOCKS, (elsewhere ? 512 : 768) / c->tunable[TN_THREADS],
+                 "bytes are taken out of their words");
+    if (row->plan == scan_lookback_plan && segments_in_pieces(p) && elsewhere) {
+        plan_set(c, TN_BLOCKS_PER_SM, MOST, "small tiles that wait for one another");
+        plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], "blocks that stay are resident at once");
+    }
+}
+
+/* Of wide states a tile has half as many threads with twice the positions.  H200, f32 maximum segment sum, rows of 13: 197 us,
+ * 256 threads of 4 232, of 8 210. */
+static void fewer_threads(const struct problem *p, struct plan_case *c)
+{
+    enum { WIDE = 5, MOST = 40 };
+    const int words = scan_items_in_words(p);
+    if (words < WIDE || words >= VAST || scan_stores_by_index(p) || 2 * scan_degree(c) * words > MOST ||
+        c->overridden[TN_ITEMS])
+        return;
+    plan_set(c, TN_THREADS, c->tunable[TN_THREADS] / 2, "half as many threads with twice the positions");
+    c->tunable[TN_ITEMS] *= 2;
+}
+
 /* A case whose threads hold what fits their registers. */
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                                   struct formula guard)
 {
-    const int words = scan_items_in_words(pl->plan->problem);
-    const int held = row->plan == segscan_staged_plan ? STAGED_WORDS - 4 * words : HELD_WORDS;
+    const struct problem *p = pl->plan->problem;
+    const int words = scan_items_in_words(p);
+    const int each = words_held(pl, row);
+    const bool bytes = scan_compares_bytes(p) && state_words(p, NULL) == 1; /* whose vectors are long */
+    const int staged = STAGED_WORDS - (bytes ? 0 : 4 * words);
+    const int held = row->plan == segscan_staged_plan ? staged : each > words ? STAYING_WORDS : HELD_WORDS;
     const int most = words < VAST ? held : VAST;
     struct plan_case *c = scan_add_variant(pl, row, variant, name, guard);
     plan_set_pdl(pl, c);
-    while (plan_shrinks(c, TN_ITEMS) && (scan_degree(c) > ITEMS_MAX || scan_degree(c) * words > most))
-        c->tunable[TN_ITEMS] /= 2;
-    while (plan_shrinks(c, TN_VECTOR) && scan_degree(c) * words > most)
+    while (plan_shrinks(c, TN_ITEMS) && (scan_degree(c) > ITEMS_MAX || scan_degree(c) * each > most))
+        c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 1 : c->tunable[TN_ITEMS] / 2;
+    while (plan_shrinks(c, TN_VECTOR) && scan_degree(c) * each > most)
         c->tunable[TN_VECTOR] /= 2;
+    bound_registers(p, row, c);
+    if (row->plan == segscan_staged_plan)
+        fewer_threads(p, c);
     return c;
 }
 
