@@ -306,3 +306,30 @@ Test(sums, many_results_of_a_thread)
         harness_close(&h);
     }
 }
+
+/* The first of equal elements: a thread's later ones have larger indices along one reduced axis, but not along the
+ * second of two. */
+Test(sums, equal_elements)
+{
+    static const char *const spec[] = {
+        "kind: reduce\ninputs: {x: 'u8[d, m]'}\nmap: {value: 'x % 2', index: index(m)}\n"
+        "operator: argmin\noutputs: {r: {type: i64, value: r.index}}\n",
+        "kind: reduce\ninputs: {x: 'u8[d, m, n]'}\nover: n\nmap: {value: 'x % 2', index: index(n)}\n"
+        "operator: argmax\noutputs: {r: {type: 'i64[d, m]', value: r.index}}\n",
+        "kind: reduce\ninputs: {x: 'u8[d, n]', y: 'i8[m, n]'}\nover: m\n"
+        "map: {value: 'sum(n, i32(x) * i32(y)) % 2', index: i32(index(m))}\n"
+        "operator: argmin\noutputs: {r: {type: 'i32[d]', value: r.index}}\n"
+    };
+    static const int64_t size[][3] = { { 4, 5 }, { 5, 70, 64 }, { 40, 7, 16 } };
+    static const char *const strategy[] = { "reduce.last_block", "segreduce.block", "segreduce.pairs" };
+    for (int i = 0; i < 3; i++) {
+        struct harness h;
+        const char *const set[] = { "strategy", strategy[i], NULL };
+        cr_assert(harness_open(&h, "equal", spec[i], "sm_90", set), "%s", h.text);
+        for (uint64_t seed = 0; seed < 10; seed++) {
+            harness_data_at(&h, size[i], seed, 0, false);
+            cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%d: %s", i, h.text);
+        }
+        harness_close(&h);
+    }
+}
