@@ -34,7 +34,8 @@ static bool narrow(const struct problem *p) { return access_vector_width(p) >= 8
 /* Is an element's operation long beside its load?  Columns one by one then keep more warps than vectors of them do. */
 static bool single_columns(const struct problem *p)
 {
-    return !shares_all(p) && !narrow(p) && segreduce_state_words(p) >= COLUMN_WIDE_WORDS / 2;
+    return !shares_all(p) && !narrow(p) && access_vector_width(p) > 1 &&
+           segreduce_state_words(p) >= COLUMN_WIDE_WORDS / 2;
 }
 
 /* Columns per thread: no more states than registers hold. */
@@ -42,8 +43,6 @@ static int columns_per_thread(const struct planner *pl)
 {
     const struct problem *p = pl->plan->problem;
     int vector = most_columns(p);
-    if (single_columns(p))
-        return 1;
     const int words = shares_all(p) ? COLUMN_STATE_WORDS_MAX / 2 : COLUMN_STATE_WORDS_MAX; /* maps need registers too */
     while (vector > 1 && vector * segreduce_state_words(p) > words)
         vector /= 2;
@@ -79,8 +78,13 @@ static int columns_striped(const struct planner *pl, int vector)
  * 37/20, 33/25, 49/53 us; u8 24/18, 20/19, 24/31; f64 54/40, 51/53, 80/81. */
 enum { FEW_ROWS = 112 };
 
-/* Elements for each multiprocessor.  H200, products of complex f32 [79, 765, 17] over d: 6.7 us, four columns of a thread 10.6. */
-enum { SMALL = 8192 };
+/* Elements for each multiprocessor, and rows, which several blocks do not share.  H200, products of complex f32
+ * [79, 765, 17] over d: 6.7 us, four columns of a thread 10.6; but sums of f32[500, 2001] 8.0 and 6.5. */
+enum { SMALL = 8192, SMALL_ROWS = 128 };
+
+/* Columns of states of several words that are read one by one.  H200, max segment sums of i32[1524990, 44] and [128, 500000]:
+ * 90, 65 us, four columns of a thread 111, 80; but [2048, 32768] and [65536, 1001], as strips, 86, 86 and 69, 80. */
+enum { SINGLE_LEAST = 33, SINGLE_MOST = 128 };
 
 /* Their variants in tuning.def, and up to how many vectors of columns they are for, or narrower ones; 0: any number. */
 static const struct shape {
@@ -232,7 +236,8 @@ static void add_small(struct planner *pl, const struct strategy *row, const stru
     const struct problem *p = pl->plan->problem;
     bool never = false;
     const struct columns of = { shape, 1, vectors, COLUMNS_ALIGNED };
-    const struct formula small = f_le(access_count(p), f_mul(plan_sms(p), SMALL));
+    const struct formula few = f_le(segments_length(p), SMALL_ROWS);
+    const struct formula small = f_and(f_le(access_count(p), f_mul(plan_sms(p), SMALL)), few);
     const struct formula guard = settle(pl, small, &never);
     if (!never && !plan_overrides(pl, TN_ROWS))
         columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_small", shape->name), guard, false);
@@ -264,13 +269,27 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
         columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }
 
+/* Some columns, whose elements take long: one by one, in row groups of 16. */
+static void add_single(struct planner *pl, const struct strategy *row)
+{
+    const struct formula n = segments_count(pl->plan->problem);
+    const struct columns of = { &shapes[SHAPES - 1], 1, true, COLUMNS_ALIGNED };
+    bool never = false;
+    const struct formula guard = settle(pl, f_and(f_ge(n, SINGLE_LEAST), f_le(n, SINGLE_MOST)), &never);
+    if (!never)
+        columns_case(pl, row, &of, "single", guard, false);
+}
+
 void segreduce_column_plan(struct planner *pl, const struct strategy *row)
 {
     const struct plan *plan = pl->plan;
     const int vector = plan_setting(pl, TN_VECTOR, columns_per_thread(pl));
+    const bool single = single_columns(plan->problem) && !plan_overrides(pl, TN_VECTOR) && !plan_overrides(pl, TN_ROWS);
     /* Shapes differ in rows; a user who sets them leaves one shape for all sizes. */
     for (int i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
-        add_shape(pl, row, &shapes[i], vector);
+        if (single && i == 1)
+            add_single(pl, row);
+        add_shape(pl, row, &shapes[i], single && i == 0 ? 1 : vector);
         if (plan->ncases && !plan->cases[plan->ncases - 1].code.guard.n)
             return;
     }

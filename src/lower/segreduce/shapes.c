@@ -37,7 +37,7 @@ enum {
 enum { EACH_PER_SM = 256 };
 /* The same of warps that share what segments read (by four, by two), and elements of a segment from which on what a warp
  * does once for all of its segments counts. */
-enum { BOXES_INNER = 8, BOXES_LENGTH = 256, BOXES_LENGTH_MOST = 8192, BOXES_PER_SM = 64, BOXES_ITEMS = 16 };
+enum { BOXES_INNER = 8, BOXES_LENGTH = 512, BOXES_LENGTH_MOST = 8192, BOXES_PER_SM = 64, BOXES_ITEMS = 16 };
 enum { REPEATED_PER_SM = 64, REPEATED_FEW_PER_SM = 48, REPEATED_LENGTH = 256 };
 
 /* Rows that are short for a warp, of narrow elements that take many instructions: four lanes each. */
@@ -429,8 +429,9 @@ void segreduce_add_shapes(struct planner *pl, const struct strategy *row)
 }
 
 /* Boxes of few narrow columns: lanes of a warp read places of one column, and the warps of a block, which have the columns
- * beside it, find the same lines in the first-level cache.  H200, f16 [43519, 512, 6] over the middle: 90 us, 8 items 105,
- * segreduce.column 150. */
+ * beside it, find the same lines in the first-level cache.  Not where columns are whole words of segreduce.column.  H200,
+ * over the middle, f16 [43519, 512, 6], [20000, 1024, 3], u8 [20000, 2048, 5]: 90, 34, 82 us, segreduce.column 152, 58,
+ * 115; but u8 [40000, 300, 8] 122 and 59. */
 void segreduce_add_boxes(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -441,7 +442,8 @@ void segreduce_add_boxes(struct planner *pl, const struct strategy *row)
     if (!apart || access_vector_width(p) < NARROW || !access_any_direct(p) || problem_writes(p, AT_POINT) ||
         segreduce_state_words(p) > 2 || p->sums)
         return;
-    const struct formula few = f_and(f_ge(segments_inner(p), 2), f_le(segments_inner(p), BOXES_INNER));
+    const struct formula inner = segments_inner(p), covered = f_eq(f_mod(inner, access_vector_width(p) / 2), 0);
+    const struct formula few = f_and(f_and(f_ge(inner, 2), f_le(inner, BOXES_INNER)), f_not(F_(covered)));
     const struct formula length = segments_length(p);
     const struct formula guard = f_and(few, f_and(f_and(f_ge(length, BOXES_LENGTH), f_le(length, BOXES_LENGTH_MOST)),
                                                   f_ge(segments_count(p), f_mul(plan_sms(p), BOXES_PER_SM))));

@@ -293,6 +293,8 @@ Test(cases, teams_of_segments)
         { NEAREST, "pairs", { 200000, 17, 17 }, 4, 4, 128 },
         { NEAREST, "pairs", { 200000, 16, 40 }, 4, 4, 128 },
         { NEAREST, "pairs", { 100000, 16, 24 }, 4, 4, 128 },
+        { NEAREST, "pairs", { 16384, 16, 511 }, 4, 4, 128 },
+        { NEAREST, "pairs_wide", { 16384, 16, 512 }, 32, 4, 128 },
         { NEAREST, "each", { 100000, 34, 5 }, 1, 1, 128 },
         { ALL_PAIRS("", "'(x - y) * y'"), "repeated", { 10000, 5000 }, 32, 4, 64 },
         { ALL_PAIRS("", "'(x - at(x, index(m))) * y'"), "repeated", { 10000, 5000 }, 32, 4, 64 },
