@@ -14,7 +14,7 @@ enum {
     PAIRS_OPERANDS_MAX = 8,
     PAIRS_TERMS = 16, /* of a tile in shared memory */
     PAIRS_VECTOR = 4, /* columns of a product side by side, whose terms are in tiles */
-    PAIRS_MAX = 32,   /* of a thread, … */
+    PAIRS_MAX = 64,   /* of a thread, … */
     PAIRS_WORDS = 64  /* … and registers for their sums */
 };
 

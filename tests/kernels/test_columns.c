@@ -53,6 +53,30 @@ Test(columns, striped_columns)
     }
 }
 
+/* Columns that threads have one by one though several fit: of small arrays, and of states of several words. */
+Test(columns, single_columns)
+{
+    static const struct {
+        const char *type, *map, *name;
+        int64_t m, n;
+    } row[] = {
+        { "f32", "map: x\noperator: add\noutputs: {r: 'f32[n]'}\n", "strips_small", 120, 67 },
+        { "f32", "map: x\noperator: add\noutputs: {r: 'f32[n]'}\n", "strips_scalar", 129, 67 },
+        { "f64", "map: x\noperator: welford\noutputs: {r: {type: 'f64[n]', value: r.mean}}\n", "single", 150, 68 },
+        { "f64", "map: x\noperator: welford\noutputs: {r: {type: 'f64[n]', value: r.mean}}\n", "strips", 150, 132 }
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char spec[256];
+        struct harness h;
+        snprintf(spec, sizeof spec, "kind: reduce\ninputs: {x: '%s[m, n]'}\nover: m\n%s", row[i].type, row[i].map);
+        cr_assert(harness_open(&h, "single", spec, "sm_90", NULL), "%s", h.text);
+        harness_data_at(&h, (int64_t[]){ row[i].m, row[i].n }, 3, 0, false);
+        cr_assert(harness_check(&h, "seed:1,race,uninit,guard,sms:1"), "%s", h.text);
+        cr_expect(strcmp(ptxgen_host_case(h.host), row[i].name) == 0, "%zu: case %s", i, ptxgen_host_case(h.host));
+        harness_close(&h);
+    }
+}
+
 /* So many columns of two places that blocks take several groups of them. */
 Test(columns, columns_in_turns)
 {

@@ -275,3 +275,57 @@ Test(sums, values_per_element_read_a_short_table)
                                "outputs: {s: 'f32[m]', e: {type: 'f32[n, m]', value: 'x + at(z, index(n))'}}\n";
     run_once(spec, NULL, (const int64_t[]){ 1000, 300, 7 }, 0, "seed:1,race,uninit,guard", NULL);
 }
+
+/* Threads with 64 results, whose tiles are whole or end early, of whole tiles of terms and others; results in vectors,
+ * and one by one where rows of them are none. */
+Test(sums, many_results_of_a_thread)
+{
+    static const char *const spec[] = {
+        "kind: reduce\ninputs: {a: 'f32[m, f]', b: 'f32[f, n]', u: 'f32[n]'}\nspace: [m, n, f]\nover: f\n"
+        "map: 'a * b + u'\noperator: add\noutputs: {r: {type: 'f32[m, n]', value: r + u}, s: {type: 'u8[m, n]', value: "
+        "'u8(r > 0)'}}\n",
+        "kind: map\ninputs: {a: 'f32[m, f]', b: 'f32[f, n]'}\noutputs: {y: {type: 'f32[m, n]', value: 'sum(f, a * "
+        "b)'}}\n"
+    };
+    static const char *const set[][13] = { { "strategy", "segreduce.pairs", "threads", "256", "lanes", "16", "segments",
+                                             "8", "items", "8", NULL },
+                                           { "strategy", "stencil.pairs", "threads", "256", "block_x", "32", "block_y",
+                                             "8", "points_x", "4", "points_y", "16", NULL } };
+    static const int64_t size[][3] = { { 130, 16, 132 }, { 7, 35, 257 } }; /* m, f, n */
+    for (int i = 0; i < 2; i++) {
+        struct harness h;
+        cr_assert(harness_open(&h, "many", spec[i], "sm_90", set[i]), "%s", h.text);
+        for (int j = 0; j < 2; j++) {
+            harness_data_at(&h, size[j], 5, j, false);
+            cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "spec %d, sizes %d: %s", i, j, h.text);
+        }
+        harness_close(&h);
+    }
+}
+
+/* The first of equal elements: a thread's later ones have larger indices along one reduced axis, but not along the
+ * second of two. */
+Test(sums, equal_elements)
+{
+    static const char *const spec[] = {
+        "kind: reduce\ninputs: {x: 'u8[d, m]'}\nmap: {value: 'x % 2', index: index(m)}\n"
+        "operator: argmin\noutputs: {r: {type: i64, value: r.index}}\n",
+        "kind: reduce\ninputs: {x: 'u8[d, m, n]'}\nover: n\nmap: {value: 'x % 2', index: index(n)}\n"
+        "operator: argmax\noutputs: {r: {type: 'i64[d, m]', value: r.index}}\n",
+        "kind: reduce\ninputs: {x: 'u8[d, n]', y: 'i8[m, n]'}\nover: m\n"
+        "map: {value: 'sum(n, i32(x) * i32(y)) % 2', index: i32(index(m))}\n"
+        "operator: argmin\noutputs: {r: {type: 'i32[d]', value: r.index}}\n"
+    };
+    static const int64_t size[][3] = { { 4, 5 }, { 5, 70, 64 }, { 40, 7, 16 } };
+    static const char *const strategy[] = { "reduce.last_block", "segreduce.block", "segreduce.pairs" };
+    for (int i = 0; i < 3; i++) {
+        struct harness h;
+        const char *const set[] = { "strategy", strategy[i], NULL };
+        cr_assert(harness_open(&h, "equal", spec[i], "sm_90", set), "%s", h.text);
+        for (uint64_t seed = 0; seed < 10; seed++) {
+            harness_data_at(&h, size[i], seed, 0, false);
+            cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%d: %s", i, h.text);
+        }
+        harness_close(&h);
+    }
+}

@@ -49,8 +49,8 @@ struct emit_tiles {
     int terms; /* of a tile */
     /* Load terms first, first + 1, … of `count`, i64. */
     void (*load)(kb *k, struct emit_tiles *t, kb_val first, kb_val count);
-    /* Leaves read term i (i64) of the tile from here on. */
-    void (*term)(kb *k, struct emit_tiles *t, kb_val i);
+    /* Leaves read term i + plus (i64) of the tile from here on; after one with this i and 0. */
+    void (*term)(kb *k, struct emit_tiles *t, kb_val i, int plus);
 };
 
 struct emit_env {

@@ -132,7 +132,15 @@ static bool sum_open(kb *k, struct emit_env *env, int dimension, int held, struc
     return sum->held != NULL; /* else out of memory, which has been noted */
 }
 
-enum { TOGETHER_MAX = 32, SEVERAL = 8, UNROLL = 4, WRITTEN_OUT = 8, LARGE = 64, TILE_LARGE = 512 };
+enum {
+    TOGETHER_MAX = 64,
+    SEVERAL = 8,
+    UNROLL = 4,
+    WRITTEN_OUT = 8,
+    LARGE = 64,
+    TILE_LARGE = 512 /* nodes of a term */,
+    FEW = 32
+};
 
 /* m sums over one dimension, each of n elements: of element i sum j has the number i * m + j.  SEVERAL of them share a
  * loop, or TOGETHER_MAX where they read tiles. */
@@ -155,13 +163,13 @@ static kb_val with_term(kb *k, struct emit_env *env, const struct expr *e, kb_va
     return kb_math(k, FN_FMA, 3, (kb_val[]){ x, y, total });
 }
 
-static void add_term(struct sums *s, kb_val number)
+static void add_term(struct sums *s, kb_val from, int plus)
 {
     kb *k = s->k;
     struct emit_tiles *tiles = s->env[0]->tiles;
-    const kb_val index = tiles ? kb_add(k, s->first, number) : number;
+    const kb_val number = kb_add(k, from, plus), index = tiles ? kb_add(k, s->first, number) : number;
     if (tiles)
-        tiles->term(k, tiles, number);
+        tiles->term(k, tiles, from, plus);
     for (int i = 0; i < s->n; i++) {
         s->sum[i].index = index;
         for (int j = 0; j < s->m; j++) {
@@ -176,7 +184,28 @@ static void add_terms(struct sums *s, kb_val from, kb_val to, int unroll)
 {
     kb_for(s->k, i, from, to, unroll) {
         for (int j = 0; j < unroll; j++)
-            add_term(s, kb_add(s->k, i, j));
+            add_term(s, i, j);
+    }
+}
+
+/* `own` terms of a tile.  Many sums are in other registers after each loop, where those of several loops meet: then all
+ * terms of whole tiles are written out. */
+static void add_tile(struct sums *s, const struct emit_tiles *t, kb_val own, int unroll)
+{
+    kb *k = s->k;
+    kb_val from = kb_imm(k, TY_I64, 0);
+    if (unroll == t->terms) {
+        kb_if(k, kb_eq(k, own, unroll)) {
+            for (int j = 0; j < unroll; j++)
+                add_term(s, from, j);
+        }
+        kb_else { add_terms(s, from, own, 1); }
+        return;
+    }
+    for (int n = unroll; n > 0; n = n > UNROLL ? UNROLL : n > 1 ? 1 : 0) {
+        const kb_val to = kb_and(k, own, -n);
+        add_terms(s, from, to, n);
+        from = to;
     }
 }
 
@@ -184,14 +213,10 @@ static void add_terms(struct sums *s, kb_val from, kb_val to, int unroll)
 static void add_tiles(struct sums *s, struct emit_tiles *t, kb_val terms, int unroll)
 {
     kb *k = s->k;
-    const kb_val zero = kb_imm(k, TY_I64, 0);
-    kb_for(k, first, zero, terms, t->terms) {
+    kb_for(k, first, kb_imm(k, TY_I64, 0), terms, t->terms) {
         t->load(k, t, first, terms);
-        const kb_val own = kb_min(k, kb_sub(k, terms, first), t->terms), most = kb_and(k, own, -unroll);
         s->first = first;
-        add_terms(s, zero, most, unroll);
-        if (unroll > 1)
-            add_terms(s, most, own, 1);
+        add_tile(s, t, kb_min(k, kb_sub(k, terms, first), t->terms), unroll);
     }
 }
 
@@ -205,7 +230,7 @@ static void add_all(struct sums *s, kb_val terms, int unroll)
     }
     if (kb_is_const(terms, &known) && known <= WRITTEN_OUT) {
         for (int64_t j = 0; j < known; j++)
-            add_term(s, kb_imm(s->k, TY_I64, j));
+            add_term(s, kb_imm(s->k, TY_I64, j), 0);
         return;
     }
     add_terms(s, zero, most, unroll);
@@ -221,14 +246,22 @@ static bool sums_inside(const struct expr *e)
     return does;
 }
 
-static int unrolled(const kb *k, int n, int m, const struct expr *const *e, int size, bool tiles)
+static int unrolled_tiles(const struct emit_tiles *tiles, int sums, int nodes)
+{
+    if (sums > FEW)
+        return nodes > 2 * TILE_LARGE ? 1 : tiles->terms;
+    return nodes > TILE_LARGE ? 1 : nodes > TILE_LARGE / 2 ? UNROLL : 2 * UNROLL;
+}
+
+static int unrolled(const kb *k, const struct sums *s, int size)
 {
     const bool tight = kb_sums_tight(k);
+    const int n = s->n;
     bool nested = false;
-    if (tiles)
-        return size * n > TILE_LARGE ? 1 : UNROLL;
-    for (int j = 0; j < m; j++)
-        nested |= sums_inside(e[j]->arg[0]);
+    if (s->env[0]->tiles)
+        return unrolled_tiles(s->env[0]->tiles, n * s->m, size * n);
+    for (int j = 0; j < s->m; j++)
+        nested |= sums_inside(s->e[j]->arg[0]);
     return size * n > (tight ? 2 * LARGE : LARGE) || nested ? 1 : n > 1 && !tight ? UNROLL / 2 : UNROLL;
 }
 
@@ -255,7 +288,7 @@ static void emit_sums(kb *k, int n, struct emit_env *const *env, int m, const st
     }
     for (int i = 0; i < n; i++)
         env[i]->sum = &sum[i];
-    add_all(&s, terms, unrolled(k, n, m, e, size, env[0]->tiles != NULL));
+    add_all(&s, terms, unrolled(k, &s, size));
     for (int i = 0; i < n; i++)
         env[i]->sum = sum[i].outer;
     for (int x = 0; x < n * m; x++) {

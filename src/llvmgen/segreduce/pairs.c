@@ -54,7 +54,7 @@ static void take_elements(struct nearby *s, struct point *pt, struct partial *in
     kb *k = g->k;
     const struct pair_side *side = &s->tiles.side[!s->kept];
     kb_if(k, kb_le(k, kb_add(k, side->first, pair_rows(side)), side->extent)) {
-        partial_take(g, into, state_of_points(g, pt, 0, s->items));
+        partial_take(g, into, state_of_tile(g, pt, s->items));
     }
     kb_else
     {

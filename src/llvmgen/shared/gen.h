@@ -150,6 +150,8 @@ void env_init(struct point *pt, struct gen *g, const kb_tup *state);
 kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right);
 /* What the points [lo, hi) of one thread contribute, combined by a balanced tree. */
 kb_tup state_of_points(struct gen *g, struct point *pt, int lo, int hi);
+/* The same of the first n, whose indices along the reduced axis are in the same n, 2 n, … from 0 on. */
+kb_tup state_of_tile(struct gen *g, struct point *pt, int n);
 /* n states in order; for at most GEN_MANY_MAX of them. */
 enum { GEN_MANY_MAX = 64 };
 kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n);

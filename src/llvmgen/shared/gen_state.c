@@ -121,14 +121,79 @@ kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right)
     return x;
 }
 
-kb_tup state_of_points(struct gen *g, struct point *pt, int lo, int hi)
+/* ---- the states of neighbouring points --------------------------------------------------------------------------- */
+
+/* Does a field of states of consecutive elements never become smaller?  That of their index along the only reduced axis,
+ * of which operators keep one: `if … then b.index else a.index`. */
+static bool grows(const struct problem *p, const struct reduction *red, int f, bool words)
+{
+    const struct expr *e = red->map[f], *kept = red->op->combine[f];
+    int reduced = 0;
+    for (int d = 0; d < p->rank; d++)
+        reduced += p->space[d].reduced;
+    if (e->kind == EX_CAST && ty_bytes(e->type) >= (words ? 4 : 8) && !ty_is_float(e->type))
+        e = e->arg[0];
+    const bool one_of_both = kept->kind == EX_IF && kept->arg[1]->field == f && kept->arg[2]->field == f &&
+                             kept->arg[1]->kind == EX_RIGHT && kept->arg[2]->kind == EX_LEFT;
+    return p->kind == KIND_REDUCE && reduced == 1 && one_of_both && e->kind == EX_INDEX && p->space[e->which].reduced;
+}
+
+struct later {
+    int field;
+    const struct expr *found; /* b.field < a.field */
+};
+
+static void find_later(const struct expr *e, void *user)
+{
+    struct later *x = user;
+    if (e->kind == EX_BINARY && e->op == BIN_LT && e->arg[0]->kind == EX_RIGHT && e->arg[1]->kind == EX_LEFT &&
+        e->arg[0]->field == x->field && e->arg[1]->field == x->field)
+        x->found = e;
+}
+
+/* What an operator asks of a later element that is never so, or NULL: does b have a smaller index? */
+static const struct expr *never_of_later(const struct problem *p, const struct reduction *red, bool words)
+{
+    struct later x = { 0 };
+    for (; x.field < red->op->nfields && !x.found; x.field++) {
+        for (int i = 0; i < red->op->nlets && grows(p, red, x.field, words); i++)
+            expr_walk(red->op->let[i].value, find_later, &x);
+    }
+    return x.found;
+}
+
+/* States of elements, left ones before right ones. */
+static kb_tup combine_later(struct gen *g, kb_tup left, kb_tup right, bool words)
+{
+    struct point pt;
+    kb_tup x = { .n = 0 };
+    state_env(&pt, g);
+    for (int r = 0; r < g->p->nreductions; r++) {
+        const struct reduction *red = &g->p->reduction[r];
+        const struct expr *never = red->counts ? NULL : never_of_later(g->p, red, words);
+        if (!never)
+            return state_combine(g, left, right);
+        const kb_tup a = slice(left, x.n, red->op->nfields), b = slice(right, x.n, red->op->nfields);
+        struct emit_env env = {
+            .op = red->op, .left = &a, .right = &b, .outer = &pt.env, .known = never, .known_value = kb_false(g->k)
+        };
+        append(&x, emit_exprs(g->k, &env, red->op->nfields, red->op->combine));
+    }
+    return x;
+}
+
+static kb_tup of_points(struct gen *g, struct point *pt, int lo, int hi, bool words)
 {
     if (hi - lo == 1)
         return point_map(&pt[lo]);
     const int mid = lo + (hi - lo) / 2;
-    const kb_tup left = state_of_points(g, pt, lo, mid);
-    return state_combine(g, left, state_of_points(g, pt, mid, hi));
+    const kb_tup left = of_points(g, pt, lo, mid, words);
+    return combine_later(g, left, of_points(g, pt, mid, hi, words), words);
 }
+
+kb_tup state_of_points(struct gen *g, struct point *pt, int lo, int hi) { return of_points(g, pt, lo, hi, false); }
+
+kb_tup state_of_tile(struct gen *g, struct point *pt, int n) { return of_points(g, pt, 0, n, true); }
 
 kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n)
 {

@@ -2,7 +2,7 @@
 /* pair_tiles.c - see pair_tiles.h. */
 #include "pair_tiles.h"
 
-enum { AT_ONCE = 8, COPIES = 4, VECTOR = 4 };
+enum { AT_ONCE = 8, COPIES = 16, VECTOR = 4 };
 
 struct pair_side pair_side_by(int each, int vector, int teams, kb_val rank, kb_val extent)
 {
@@ -18,10 +18,16 @@ struct pair_side pair_side_of(int each, int teams, kb_val rank, kb_val extent)
 
 int pair_rows(const struct pair_side *s) { return s->each * s->teams; }
 
+int pair_away(const struct pair_side *s, int i) { return i / s->vector * s->teams * s->vector + i % s->vector; }
+
 kb_val pair_place(kb *k, const struct pair_side *s, int i)
 {
-    const int n = s->vector;
-    return kb_add(k, kb_mul(k, s->rank, n), i / n * s->teams * n + i % n);
+    return kb_add(k, kb_mul(k, s->rank, s->vector), pair_away(s, i));
+}
+
+kb_val pair_first(kb *k, const struct pair_side *s)
+{
+    return kb_add(k, s->first, kb_cast(k, kb_mul(k, s->rank, s->vector), TY_I64));
 }
 
 kb_val pair_index(kb *k, const struct pair_side *s, kb_val place)
@@ -145,21 +151,36 @@ static void tile_load(struct pair_tiles *s, const struct pair_tile *t, const str
     kb_else { tile_load_any(s, t, terms); }
 }
 
+/* Copies of n values, each `away` elements of the table behind the one before, and `step` rows or terms of the tile: the
+ * address of a copy is that of the one before and a known number of bytes. */
+static void copy_series(kb *k, const struct pair_tile *t, int n, kb_ptr to, int step, kb_ptr from, kb_val away)
+{
+    const kb_val here = kb_imm(k, TY_I32, 0);
+    for (int u = 0; u < n; u++) {
+        kb_copy(k, ty_bytes(t->memory.ty), to, kb_imm(k, TY_I32, u * step), from, here);
+        if (u < n - 1)
+            from = kb_advance(k, from, away);
+    }
+}
+
 /* The terms of a tile whose table has them side by side: a thread has one term of every so many rows.  All PAIRS_TERMS
  * terms of rows that all exist: little is computed for each copy. */
 static void tile_copy_whole(struct pair_tiles *s, const struct pair_tile *t, kb_ptr from, kb_val length, kb_ptr to)
 {
     kb *k = s->g->k;
-    const int rows = pair_rows(&s->side[t->what->axis]), step = kb_threads(k) / PAIRS_TERMS;
-    const kb_val term = kb_rem(k, kb_tid(k), PAIRS_TERMS);
+    const int rows = pair_rows(&s->side[t->what->axis]), step = kb_threads(k) / PAIRS_TERMS, each = rows / step;
+    const kb_val term = kb_rem(k, kb_tid(k), PAIRS_TERMS), first = kb_div(k, kb_tid(k), PAIRS_TERMS);
     const kb_ptr column = kb_advance(k, to, kb_mul(k, term, t->pitch));
-    const int at_once = rows % (step * COPIES) == 0 ? COPIES : 1;
-    kb_for(k, row, kb_div(k, kb_tid(k), PAIRS_TERMS), kb_imm(k, TY_I32, rows), at_once * step) {
-        kb_val element = kb_add(k, kb_mul(k, kb_cast(k, row, TY_I64), length), kb_cast(k, term, TY_I64));
-        for (int u = 0; u < at_once; u++) {
-            kb_copy(k, ty_bytes(t->memory.ty), column, kb_add(k, row, u * step), from, element);
-            element = kb_add(k, element, kb_mul(k, length, step));
-        }
+    const kb_val away = kb_mul(k, length, step);
+    if (rows % step == 0 && each <= COPIES) {
+        const kb_val element = kb_add(k, kb_mul(k, kb_cast(k, first, TY_I64), length), kb_cast(k, term, TY_I64));
+        copy_series(k, t, each, kb_advance(k, column, first), step, kb_advance(k, from, element), away);
+        return;
+    }
+    const int at_once = each % COPIES == 0 && rows % step == 0 ? COPIES : 1;
+    kb_for(k, row, first, kb_imm(k, TY_I32, rows), at_once * step) {
+        const kb_val element = kb_add(k, kb_mul(k, kb_cast(k, row, TY_I64), length), kb_cast(k, term, TY_I64));
+        copy_series(k, t, at_once, kb_advance(k, column, row), step, kb_advance(k, from, element), away);
     }
 }
 
@@ -196,14 +217,13 @@ static void tile_copy(struct pair_tiles *s, const struct pair_tile *t, const str
 }
 
 /* Of a table whose rows are side by side: a thread has a row of every so many terms. */
-static void tile_copy_across(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms, kb_ptr to)
+static void tile_copy_across_any(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms,
+                                 kb_ptr first, kb_ptr to)
 {
     kb *k = s->g->k;
     const struct pair_side *side = &s->side[t->what->axis];
     const int rows = pair_rows(side), bytes = ty_bytes(t->memory.ty);
     const kb_val left = kb_sub(k, kb_sub(k, side->extent, 1), side->first);
-    const kb_ptr first =
-        kb_advance(k, gen_input(s->g, t->what->input), kb_add(k, kb_mul(k, terms->first, side->extent), side->first));
     kb_for(k, i, kb_tid(k), kb_mul(k, kb_add(k, terms->most, 1), rows), kb_threads(k)) {
         const kb_val term = kb_div(k, i, rows), row = kb_sub(k, i, kb_mul(k, term, rows));
         kb_copy(k, bytes, to, kb_add(k, kb_mul(k, term, t->pitch), row), first,
@@ -211,11 +231,48 @@ static void tile_copy_across(struct pair_tiles *s, const struct pair_tile *t, co
     }
 }
 
+/* Has every thread as many copies of a tile of all PAIRS_TERMS terms, of one row or of rows that `threads` lie between? */
+static bool across_in_step(int threads, int rows)
+{
+    return threads >= rows ? threads % rows == 0 && PAIRS_TERMS % (threads / rows) == 0 : rows % threads == 0;
+}
+
+static void tile_copy_across(struct pair_tiles *s, const struct pair_tile *t, const struct terms *terms, kb_ptr to)
+{
+    kb *k = s->g->k;
+    const struct pair_side *side = &s->side[t->what->axis];
+    const int rows = pair_rows(side), threads = kb_threads(k), span = threads < rows ? threads : rows;
+    const int step = threads / span;
+    const kb_ptr from =
+        kb_advance(k, gen_input(s->g, t->what->input), kb_add(k, kb_mul(k, terms->first, side->extent), side->first));
+    if (!across_in_step(threads, rows)) {
+        tile_copy_across_any(s, t, terms, from, to);
+        return;
+    }
+    kb_if(k, kb_eq(k, terms->most, PAIRS_TERMS - 1)) {
+        const kb_val term = kb_div(k, kb_tid(k), span), left = kb_sub(k, kb_sub(k, side->extent, 1), side->first);
+        const kb_ptr line = kb_advance(k, from, kb_mul(k, kb_cast(k, term, TY_I64), side->extent));
+        for (int beside = 0; beside < rows; beside += span) {
+            const kb_val row = kb_add(k, kb_rem(k, kb_tid(k), span), beside);
+            copy_series(k, t, PAIRS_TERMS / step, kb_advance(k, to, kb_add(k, kb_mul(k, term, t->pitch), row)),
+                        step * t->pitch, kb_advance(k, line, kb_min(k, kb_cast(k, row, TY_I64), left)),
+                        kb_mul(k, side->extent, step));
+        }
+    }
+    kb_else { tile_copy_across_any(s, t, terms, from, to); }
+}
+
 static kb_val stage_of(kb *k, kb_val first) { return kb_rem(k, kb_div(k, kb_cast(k, first, TY_I32), PAIRS_TERMS), 2); }
 
 static kb_ptr tile_stage(kb *k, const struct pair_tile *t, kb_val stage)
 {
     return kb_advance(k, t->memory, kb_mul(k, stage, PAIRS_TERMS * t->pitch));
+}
+
+static void tiles_at(struct pair_tiles *s, kb_val stage)
+{
+    for (int o = 0; o < s->pairs.noperands; o++)
+        s->tile[o].at_hand = tile_stage(s->g->k, &s->tile[o], stage);
 }
 
 static void tiles_copy(struct pair_tiles *s, kb_val first, kb_val count)
@@ -233,21 +290,21 @@ static void tiles_copy(struct pair_tiles *s, kb_val first, kb_val count)
 }
 
 /* The whole block arrives: the terms at hand have come, and the next ones are on their way.  A thread has a group of
- * copies for each, which may be empty. */
+ * copies for each, which may be empty.  A barrier says both that copies of all threads have come, and that all threads
+ * have read the terms before: the next ones take their place. */
 static void stages_load(kb *k, struct pair_tiles *s, kb_val first, kb_val count)
 {
     LET(next, kb_add(k, first, PAIRS_TERMS));
     LET(from, kb_select(k, kb_eq(k, first, 0), first, next));
-    kb_barrier(k); /* all have read the terms before */
     kb_for(k, at, from, kb_add(k, next, 1), PAIRS_TERMS) {
+        kb_copy_wait(k, 0);
+        kb_barrier(k);
         kb_if(k, kb_lt(k, at, count)) {
             tiles_copy(s, at, count);
         }
         kb_copy_commit(k);
     }
-    kb_copy_wait(k, 1);
-    kb_barrier(k);
-    s->stage = stage_of(k, first);
+    tiles_at(s, stage_of(k, first));
 }
 
 /* The whole block arrives. */
@@ -263,20 +320,22 @@ static void tiles_load(kb *k, struct emit_tiles *hooks, kb_val first, kb_val cou
     for (int o = 0; o < s->pairs.noperands; o++)
         tile_load(s, &s->tile[o], &terms);
     kb_barrier(k);
-    s->stage = kb_imm(k, TY_I32, 0);
+    tiles_at(s, kb_imm(k, TY_I32, 0));
 }
 
-static void tiles_term(kb *k, struct emit_tiles *hooks, kb_val i)
+static void tiles_term(kb *k, struct emit_tiles *hooks, kb_val i, int plus)
 {
     struct pair_tiles *s = (struct pair_tiles *)hooks;
     for (int o = 0; o < s->pairs.noperands; o++) {
         struct pair_tile *t = &s->tile[o];
         const struct pair_side *side = &s->side[t->what->axis];
         const int n = side->vector;
-        const kb_ptr column = kb_advance(k, tile_stage(k, t, s->stage), kb_mul(k, kb_cast(k, i, TY_I32), t->pitch));
+        if (plus == 0)
+            t->column = kb_advance(k, t->at_hand,
+                                   kb_add(k, kb_mul(k, kb_cast(k, i, TY_I32), t->pitch), pair_place(k, side, 0)));
         for (int at = 0; at < side->each; at += n)
-            kb_load_n(k, column, pair_place(k, side, at), n, gen_vector_alignment(n * ty_bytes(t->memory.ty)),
-                      &t->value[at]);
+            kb_load_n(k, t->column, kb_imm(k, TY_I32, plus * t->pitch + at * side->teams), n,
+                      gen_vector_alignment(n * ty_bytes(t->memory.ty)), &t->value[at]);
     }
 }
 
@@ -292,14 +351,15 @@ bool pair_tiles_read(const struct pair_tiles *s, const struct expr *e, const int
 
 /* ---- without tiles ----------------------------------------------------------------------------------------------- */
 
-static void tables_term(kb *k, struct emit_tiles *hooks, kb_val i)
+static void tables_term(kb *k, struct emit_tiles *hooks, kb_val i, int plus)
 {
     struct pair_tiles *s = (struct pair_tiles *)hooks;
+    const kb_val term = kb_add(k, i, plus);
     for (int o = 0; o < s->pairs.noperands; o++) {
         struct pair_tile *t = &s->tile[o];
         const struct pair_side *side = &s->side[t->what->axis];
         const struct prog_array *a = &s->g->p->input[t->what->input].array;
-        const kb_val at = t->what->terms_last ? i : kb_mul(k, i, side->extent);
+        const kb_val at = t->what->terms_last ? term : kb_mul(k, term, side->extent);
         for (int j = 0; j < side->each; j++)
             t->value[j] = gen_load_field(s->g, a, t->row[j], at, t->what->field);
     }

@@ -27,10 +27,14 @@ int pair_rows(const struct pair_side *s);
 /* Place in the tile of the thread's row number i, i32, and the index of a place, i64. */
 kb_val pair_place(kb *k, const struct pair_side *s, int i);
 kb_val pair_index(kb *k, const struct pair_side *s, kb_val place);
+/* The index of the thread's first row, i64, and how far behind it row number i lies. */
+kb_val pair_first(kb *k, const struct pair_side *s);
+int pair_away(const struct pair_side *s, int i);
 
 struct pair_tile {
     const struct pairs_operand *what;
-    kb_ptr memory;
+    kb_ptr memory, at_hand; /* of all stages; of the terms at hand */
+    kb_ptr column;          /* of the terms at hand, from that on which a loop has come to: the thread's first row */
     int pitch;
     kb_val value[PAIRS_MAX]; /* of this thread's rows, for the term at hand */
     kb_ptr
@@ -44,7 +48,6 @@ struct pair_tiles {
     struct pair_side side[2]; /* by axis; `first` may change from tile to tile */
     struct pair_tile tile[PAIRS_OPERANDS_MAX];
     int stages;
-    kb_val stage;    /* i32: of the terms at hand */
     kb_val again[2]; /* bool, by axis, or none: all terms are loaded for the rows that were there the last time */
 };
 /* The whole block arrives where sums are emitted with the hooks. */

@@ -30,6 +30,16 @@ static bool shares_all(const struct problem *p) { return !access_any_direct(p); 
  * loads. */
 static int most_columns(const struct problem *p) { return shares_all(p) ? COLUMNS_SHARING : access_vector_width(p); }
 
+/* Are the widest arrays of one or two bytes? */
+static bool narrow(const struct problem *p) { return access_vector_width(p) >= 8; }
+
+/* Is an element's operation long beside its load?  Columns one by one then keep more warps than vectors of them do. */
+static bool single_columns(const struct problem *p)
+{
+    return !shares_all(p) && !narrow(p) && access_vector_width(p) > 1 &&
+           segreduce_state_words(p) >= COLUMN_WIDE_WORDS / 2;
+}
+
 /* Columns per thread: no more states than registers hold. */
 static int columns_per_thread(const struct planner *pl)
 {
@@ -40,9 +50,6 @@ static int columns_per_thread(const struct planner *pl)
         vector /= 2;
     return vector;
 }
-
-/* Are the widest arrays of one or two bytes? */
-static bool narrow(const struct problem *p) { return access_vector_width(p) >= 8; }
 
 /* Columns per thread where rows begin anywhere in words: of narrow scalars, which nothing is written for element by
  * element; 0: none. */
@@ -72,6 +79,14 @@ static int columns_striped(const struct planner *pl, int vector)
 /* Fewer leave row groups of strips idle.  H200, largest of 64 x 270001, 100 x 200001, 128 x 300001 f32, in strips and here:
  * 37/20, 33/25, 49/53 us; u8 24/18, 20/19, 24/31; f64 54/40, 51/53, 80/81. */
 enum { FEW_ROWS = 112 };
+
+/* Elements for each multiprocessor, and rows, which several blocks do not share.  H200, products of complex f32
+ * [79, 765, 17] over d: 6.7 us, four columns of a thread 10.6; but sums of f32[500, 2001] 8.0 and 6.5. */
+enum { SMALL = 8192, SMALL_ROWS = 128 };
+
+/* Columns of states of several words that are read one by one.  H200, max segment sums of i32[1524990, 44] and [128, 500000]:
+ * 90, 65 us, four columns of a thread 111, 80; but [2048, 32768] and [65536, 1001], as strips, 86, 86 and 69, 80. */
+enum { SINGLE_LEAST = 33, SINGLE_MOST = 128 };
 
 /* Their variants in tuning.def, and up to how many vectors of columns they are for, or narrower ones; 0: any number. */
 static const struct shape {
@@ -110,6 +125,10 @@ static void fit_registers(const struct problem *p, const struct columns *of, str
         plan_set(c, TN_BLOCKS_PER_SM, 2, "H100, four nearest of 2^21 points, 1024 queries: 5149 us; 8 blocks 5843");
     if (narrow(p) && vector == 1 && of->shape != &shapes[0])
         plan_set(c, TN_ITEMS, access_vector_width(p), "H100 i16[10000000, 3]: 8 items 40 us, 4 50; bytes: model");
+    if (!narrow(p) && vector == 1 && words == 1 && of->shape == &shapes[SHAPES - 2])
+        plan_set(c, TN_ITEMS, 16, "H200 f32[1863936, 9]: 29.3 us, 8 items 33.0");
+    if (vector == 1 && single_columns(p))
+        plan_set(c, TN_ITEMS, 8, "H200, max segment sums of i32[1524990, 44]: 90 us, four columns of 4 items 115");
     if (wide)
         plan_set(c, TN_ITEMS, 4, "wide states leave room for four vectors");
     if (access_beside(p) && c->tunable[TN_ITEMS] * vector > BESIDE_MAX / 2) /* beside a state per column */
@@ -218,6 +237,19 @@ static struct formula single_guard(const struct planner *pl, const struct column
     return f;
 }
 
+/* Small arrays, whose columns one by one occupy more multiprocessors than several of a thread do: a block has 16 of them. */
+static void add_small(struct planner *pl, const struct strategy *row, const struct shape *shape, bool vectors)
+{
+    const struct problem *p = pl->plan->problem;
+    bool never = false;
+    const struct columns of = { shape, 1, vectors, COLUMNS_ALIGNED };
+    const struct formula few = f_le(segments_length(p), SMALL_ROWS);
+    const struct formula small = f_and(f_le(access_count(p), f_mul(plan_sms(p), SMALL)), few);
+    const struct formula guard = settle(pl, small, &never);
+    if (!never && !plan_overrides(pl, TN_ROWS))
+        columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_small", shape->name), guard, false);
+}
+
 /* The shape with vectors, and one column per thread for all other sizes and addresses. */
 static void add_shape(struct planner *pl, const struct strategy *row, const struct shape *shape, int vector)
 {
@@ -236,19 +268,35 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     never = false;
     const bool may = (shape == &shapes[0] || strips) && !plan_overrides(pl, TN_VECTOR);
     const int width = may ? columns_striped(pl, vector) : 1;
+    if (strips && width > 1)
+        add_small(pl, row, shape, vectors);
     const struct columns of = { shape, width, vectors, width > 1 ? COLUMNS_STRIPED : COLUMNS_ALIGNED };
     const struct formula single = single_guard(pl, &of, vector, shifted, &never);
     if (!never)
         columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
 }
 
+/* Some columns, whose elements take long: one by one, in row groups of 16. */
+static void add_single(struct planner *pl, const struct strategy *row)
+{
+    const struct formula n = segments_count(pl->plan->problem);
+    const struct columns of = { &shapes[SHAPES - 1], 1, true, COLUMNS_ALIGNED };
+    bool never = false;
+    const struct formula guard = settle(pl, f_and(f_ge(n, SINGLE_LEAST), f_le(n, SINGLE_MOST)), &never);
+    if (!never)
+        columns_case(pl, row, &of, "single", guard, false);
+}
+
 void segreduce_column_plan(struct planner *pl, const struct strategy *row)
 {
     const struct plan *plan = pl->plan;
     const int vector = plan_setting(pl, TN_VECTOR, columns_per_thread(pl));
+    const bool single = single_columns(plan->problem) && !plan_overrides(pl, TN_VECTOR) && !plan_overrides(pl, TN_ROWS);
     /* Shapes differ in rows; a user who sets them leaves one shape for all sizes. */
     for (int i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
-        add_shape(pl, row, &shapes[i], vector);
+        if (single && i == 1)
+            add_single(pl, row);
+        add_shape(pl, row, &shapes[i], single && i == 0 ? 1 : vector);
         if (plan->ncases && !plan->cases[plan->ncases - 1].code.guard.n)
             return;
     }

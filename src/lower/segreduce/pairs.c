@@ -41,7 +41,9 @@ enum {
     DIRECT_WORDS = 64,
     HALF_BLOCKS_WORDS = 48,
     PAIRS_PINNED = 2 /* of the shapes */,
-    AGAIN = 40 /* elements: fewer are read by tiles of 8 */
+    AGAIN = 40 /* elements: fewer are read by tiles of 8 */,
+    WIDE_LENGTH = 512,
+    WIDE_BELOW = 256 /* segments of a multiprocessor */
 };
 static const struct shape {
     const char *name, *variant;
@@ -49,7 +51,7 @@ static const struct shape {
 } shapes[] = { { "pairs_few", "few", 1024, 5, 8 },
                { "pairs_few_16", "few 16", 1024, 9, 16 },
                { "pairs", "", 64, 17, 0 },
-               { "pairs_wide", "wide", 8, 512, 0 } };
+               { "pairs_wide", "wide", 8, WIDE_LENGTH, 0 } };
 
 static struct formula shape_guard(const struct problem *p, const struct pairs *pairs, const struct shape *s)
 {
@@ -60,6 +62,8 @@ static struct formula shape_guard(const struct problem *p, const struct pairs *p
         guard = f_and(guard, f_or(f_le(length, s->most), f_and(f_le(terms, PAIRS_TERMS), f_lt(length, AGAIN))));
     else if (s->most)
         guard = f_and(guard, f_le(length, s->most));
+    else if (s->length < WIDE_LENGTH) /* blocks of 128 segments leave multiprocessors with a block or two */
+        guard = f_and(guard, f_or(f_ge(segments_count(p), f_mul(plan_sms(p), WIDE_BELOW)), f_lt(length, WIDE_LENGTH)));
     return guard;
 }
 
@@ -87,22 +91,26 @@ static void fit_registers(const struct pairs *pairs, struct plan_case *c)
 /* Products: rows and columns of results, and results for each multiprocessor, from which on tiles of a shape are worth
  * it.  Few rows, or columns, have tiles that are no wider; few results have small tiles, so that there are enough.
  * Of few terms results are stored side by side, by tiles that are as wide as rows of results, or cover wider ones. */
-enum { FEW_TERMS = 8, ANY = 0, COVERED = -1, PRODUCT_PINNED = 6 /* of the shapes */ };
+enum { FEW_TERMS = 8, ANY = 0, COVERED = -1, PRODUCT_PINNED = 7 /* of the shapes */, THIN_PRODUCTS = 64 };
 static const struct product_shape {
     const char *name, *variant;
-    int rows, columns, rows_most, columns_most, per_sm, terms_most;
-} product_shapes[] = { { "product_few", "product few", 32, 97, ANY, COVERED, 1024, FEW_TERMS },
-                       { "product_few_96", "product few 96", 32, 65, ANY, 96, 1024, FEW_TERMS },
-                       { "product_few_64", "product few 64", 32, 33, ANY, ANY, 1024, FEW_TERMS },
-                       { "product_few_32", "product few 32", 32, 17, ANY, ANY, 1024, FEW_TERMS },
-                       { "product_few_16", "product few 16", 32, 8, ANY, ANY, 1024, FEW_TERMS },
-                       { "product_large", "product large", 97, 97, COVERED, COVERED, 7168, 0 },
-                       { "product", "product", 49, 49, COVERED, COVERED, 2048, 0 },
-                       { "product_tall", "product tall", 97, 8, COVERED, 16, 10240, 0 },
-                       { "product_tall_128", "product tall 128", 97, 8, COVERED, 16, 2048, 0 },
-                       { "product_medium", "product medium", 49, 17, COVERED, ANY, 2048, 0 },
-                       { "product_wide", "product wide", 8, 49, ANY, COVERED, 2048, 0 },
-                       { "product_small", "product small", 8, 8, ANY, ANY, 1024, 0 } };
+    int rows, columns, rows_most, columns_most, per_sm, terms_most, words_most /* 0: any */,
+        products /* of a row, or a column, at least */;
+} product_shapes[] = { { "product_few", "product few", 32, 97, ANY, COVERED, 1024, FEW_TERMS, 0, 0 },
+                       { "product_few_96", "product few 96", 32, 65, ANY, 96, 1024, FEW_TERMS, 0, 0 },
+                       { "product_few_64", "product few 64", 32, 33, ANY, ANY, 1024, FEW_TERMS, 0, 0 },
+                       { "product_few_32", "product few 32", 32, 17, ANY, ANY, 1024, FEW_TERMS, 0, 0 },
+                       { "product_few_16", "product few 16", 32, 8, ANY, ANY, 1024, FEW_TERMS, 0, 0 },
+                       { "product_huge", "product huge", 97, 97, COVERED, COVERED, 24576, 0, 1, 0 },
+                       { "product_large", "product large", 97, 97, COVERED, COVERED, 7168, 0, 0, 0 },
+                       { "product", "product", 49, 49, COVERED, COVERED, 2048, 0, 0, 0 },
+                       { "product_tall", "product tall", 97, 8, COVERED, 16, 10240, 0, 0, 0 },
+                       { "product_tall_128", "product tall 128", 97, 8, COVERED, 16, 2048, 0, 0, 0 },
+                       { "product_medium", "product medium", 49, 17, COVERED, ANY, 2048, 0, 0, 0 },
+                       { "product_wide", "product wide", 8, 49, ANY, COVERED, 2048, 0, 0, 0 },
+                       { "product_thin", "product thin", 97, 3, ANY, 8, 256, 0, 0, THIN_PRODUCTS },
+                       { "product_flat", "product flat", 3, 97, 8, ANY, 256, 0, 0, THIN_PRODUCTS },
+                       { "product_small", "product small", 8, 8, ANY, ANY, 1024, 0, 0, 0 } };
 
 /* A case of a tuned shape; NULL where its tiles need more shared memory than a block may have, unless it is pinned. */
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *name, const char *variant,
@@ -134,11 +142,15 @@ static struct formula product_guard(const struct problem *p, const struct pairs 
     struct formula guard = f_and(f_ge(rows, s->rows), f_ge(columns, s->columns));
     if (s->rows_most == COVERED)
         guard = f_and(guard, covered(rows, tile_rows(c, false)));
+    else if (s->rows_most != ANY)
+        guard = f_and(guard, f_le(rows, s->rows_most));
     if (s->columns_most == COVERED)
         guard = f_and(guard, covered(columns, tile_rows(c, true)));
     else if (s->columns_most != ANY)
         guard = f_and(guard, f_le(columns, s->columns_most));
     guard = f_and(guard, s->terms_most ? f_and(f_ge(terms, 1), f_le(terms, s->terms_most)) : f_ge(terms, TERMS_MIN));
+    if (s->products)
+        guard = f_and(guard, f_ge(f_mul(f_min(rows, columns), terms), s->products));
     return f_and(guard, f_ge(segments_count(p), f_mul(plan_sms(p), s->per_sm)));
 }
 
@@ -150,7 +162,7 @@ static void plan_products(struct planner *pl, const struct strategy *row, const 
     const int n = pinned ? 1 : (int)(sizeof product_shapes / sizeof *product_shapes);
     for (int i = 0; i < n; i++) {
         const struct product_shape *s = &product_shapes[pinned ? PRODUCT_PINNED : i];
-        if (!pinned && s->terms_most && lo > s->terms_most)
+        if (!pinned && ((s->terms_most && lo > s->terms_most) || (s->words_most && pairs->words > s->words_most)))
             continue;
         struct plan_case *c = add_case(pl, row, s->name, s->variant, pairs);
         if (pinned)
@@ -198,6 +210,16 @@ static struct formula tiles(const struct problem *p, const struct plan_case *c)
                  f_cdiv(access_extent(p, &p->space[pairs.kept[1]].extent), tile_rows(c, true)));
 }
 
+/* Sums of 4 bytes, and states of an index and its value at most: else registers for fewer blocks. */
+static bool keeps_four_blocks(const struct problem *p, const struct plan_case *c)
+{
+    struct pairs pairs;
+    const char *why;
+    pairs_of(p, &pairs, &why);
+    return c->tunable[TN_THREADS] == 128 && segreduce_state_words(p) <= 3 &&
+           pairs.words * c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] <= PAIRS_WORDS / 2;
+}
+
 bool segreduce_pairs_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -208,12 +230,14 @@ bool segreduce_pairs_build(struct planner *pl, struct plan_case *c)
     if (c->tunable[TN_VECTOR] != 1 && (!product || c->tunable[TN_VECTOR] != PAIRS_VECTOR))
         return plan_contradiction(pl, c, 0, "the vector is 1, or 4 of products: whose terms tiles hold");
     if (c->tunable[TN_ITEMS] * c->tunable[TN_SEGMENTS] > PAIRS_MAX)
-        return plan_contradiction(pl, c, 0, "a thread holds at most 32 pairs");
+        return plan_contradiction(pl, c, 0, "a thread holds at most 64 pairs");
     if ((!segreduce_power_of_two(c->tunable[TN_ITEMS]) && !direct) || !segreduce_power_of_two(c->tunable[TN_SEGMENTS]))
         return plan_contradiction(pl, c, 0, "items and segments must be powers of two");
     if (!direct && shared_bytes(pl, c) > pl->plan->device.shared_per_block)
         return plan_contradiction(pl, c, 0, "the tiles do not fit shared memory");
     c->tiled = !direct;
+    if (!product && keeps_four_blocks(p, c))
+        plan_set(c, TN_MIN_BLOCKS, 4, "128 registers hold 32 sums of a thread, and what they read");
     segreduce_kernel(pl, c, "");
     plan_launch(pl, c, 0, segreduce_bounded(c, tiles(p, c)));
     return true;

@@ -94,6 +94,7 @@ void segreduce_add(struct planner *pl, const struct strategy *row, segreduce_cas
 void segreduce_fit_items(struct plan_case *c);
 /* The shapes of a strategy (shapes.c), up to one that takes all lengths. */
 void segreduce_add_shapes(struct planner *pl, const struct strategy *row);
+void segreduce_add_boxes(struct planner *pl, const struct strategy *row);
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 /* The problem's arguments, and what every kernel of segments is given. */

@@ -27,13 +27,17 @@ enum {
     REPEATED_FEW = -7, /* … for fewer of them at a time */
     FEW = 2,
     PIECE_ITEMS = 8,
-    NARROW = 8, /* elements of a vector of 8 and 16 bits */
+    PIECE_BYTES = 16,
+    ONE_BY_ONE = 2048,
+    ONE_BY_ONE_WARPS = 16, /* see one_by_one() */
+    NARROW = 8,            /* elements of a vector of 8 and 16 bits */
     NARROW_BLOCK = 256
 };
 /* Segments for each multiprocessor from which on a lane each keeps it busy. */
 enum { EACH_PER_SM = 256 };
 /* The same of warps that share what segments read (by four, by two), and elements of a segment from which on what a warp
  * does once for all of its segments counts. */
+enum { BOXES_INNER = 8, BOXES_LENGTH = 512, BOXES_LENGTH_MOST = 8192, BOXES_PER_SM = 64, BOXES_ITEMS = 16 };
 enum { REPEATED_PER_SM = 64, REPEATED_FEW_PER_SM = 48, REPEATED_LENGTH = 256 };
 
 /* Rows that are short for a warp, of narrow elements that take many instructions: four lanes each. */
@@ -219,9 +223,24 @@ static void fit_vector(const struct planner *pl, struct plan_case *c, const stru
         plan_set(c, TN_VECTOR, 1, "H200 f32, [4, 1000000, 16] over [d, n]: 87 us; vectors of four 116");
     if (segments_in_pieces(p) && aligned && pl->plan->device.sm < 90 && segreduce_state_words(p) > 2)
         plan_set(c, TN_MIN_BLOCKS, 1, "addresses take more registers before sm_90");
+    const bool bytes = access_vector_width(p) == PIECE_BYTES && !lanes_of(shape) && segreduce_state_words(p) <= 2;
     if (segments_in_pieces(p) && !aligned && c->tunable[TN_VECTOR] == 1)
-        plan_set(c, TN_ITEMS, PIECE_ITEMS,
-                 "H200 f32, [64, 64, 16383], [79102, 77, 22] over [d, n]: 88, 186 us; 4 items 116, 231");
+        plan_set(c, TN_ITEMS, bytes ? 2 * PIECE_ITEMS : PIECE_ITEMS,
+                 "H200 f32, [64, 64, 16383], [79102, 77, 22] over [d, n]: 88, 186 us; 4 items 116, 231; u8, "
+                 "[4352, 8, 7678]: 16 items 279, 8 379, 32 368");
+    if (segments_in_pieces(p) && !aligned && c->tunable[TN_VECTOR] == 1 && bytes)
+        plan_set(c, TN_MIN_BLOCKS, 2, "left alone, ptxas spills some words to fit a third block of 512 threads");
+}
+
+/* A warp that reads a segment element by element takes as long for each of them as for a vector: where segments are few,
+ * long ones of narrow types are for blocks.  H200, argmin of u8 [1533, 510, 5] over [d, n]: 26.8 us, blocks 14.6. */
+static void one_by_one(const struct planner *pl, struct plan_case *c, const struct shape *shape)
+{
+    const struct problem *p = pl->plan->problem;
+    if (plan_pinned(pl) || shape->up_to != ROWS_WARP || c->tunable[TN_VECTOR] > 1 || access_vector_width(p) == 1)
+        return;
+    c->code.guard = f_and(c->code.guard, f_or(f_le(segments_length(p), ONE_BY_ONE),
+                                              f_ge(segments_count(p), f_mul(plan_sms(p), ONE_BY_ONE_WARPS))));
 }
 
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
@@ -251,6 +270,8 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
             plan_set(c, TN_MIN_BLOCKS, 3, "H200 f32 2^26 by 1/2: 134.3/101.9 us, without the bound 137.2/102.8");
     }
     fit_vector(pl, c, shape, aligned);
+    if (!aligned && p->offsets < 0)
+        one_by_one(pl, c, shape);
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     fit_registers(p, c);
     leave_registers(p, c);
@@ -405,4 +426,28 @@ void segreduce_add_shapes(struct planner *pl, const struct strategy *row)
         if (last)
             return;
     }
+}
+
+/* Boxes of few narrow columns: lanes of a warp read places of one column, and the warps of a block, which have the columns
+ * beside it, find the same lines in the first-level cache.  Not where columns are whole words of segreduce.column.  H200,
+ * over the middle, f16 [43519, 512, 6], [20000, 1024, 3], u8 [20000, 2048, 5]: 90, 34, 82 us, segreduce.column 152, 58,
+ * 115; but u8 [40000, 300, 8] 122 and 59. */
+void segreduce_add_boxes(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool apart = segments_adjacent(p) && !segments_trailing(p) && p->offsets < 0 && !p->space[0].reduced;
+    const struct shape *shape = shapes;
+    while (shape->up_to != ROWS_WARP)
+        shape++;
+    if (!apart || access_vector_width(p) < NARROW || !access_any_direct(p) || problem_writes(p, AT_POINT) ||
+        segreduce_state_words(p) > 2 || p->sums)
+        return;
+    const struct formula inner = segments_inner(p), covered = f_eq(f_mod(inner, access_vector_width(p) / 2), 0);
+    const struct formula few = f_and(f_and(f_ge(inner, 2), f_le(inner, BOXES_INNER)), f_not(F_(covered)));
+    const struct formula length = segments_length(p);
+    const struct formula guard = f_and(few, f_and(f_and(f_ge(length, BOXES_LENGTH), f_le(length, BOXES_LENGTH_MOST)),
+                                                  f_ge(segments_count(p), f_mul(plan_sms(p), BOXES_PER_SM))));
+    struct plan_case *c = shape_case(pl, row, shape, "boxes", guard, false);
+    plan_set(c, TN_ITEMS, BOXES_ITEMS, "narrow elements in flight, one by one");
+    plan_set(c, TN_EVICT_FIRST, 0, "other columns read the same lines");
 }

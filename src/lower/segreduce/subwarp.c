@@ -4,12 +4,14 @@
 
 FITS_WHAT(segreduce_subwarp, segreduce_regular)
 
-/* Chosen for runs of elements only: elsewhere columns read whole vectors. */
+/* Chosen for runs of elements, and for boxes of few columns: elsewhere columns read whole vectors. */
 void segreduce_subwarp_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     if (plan_pinned(pl) || (segreduce_runs(p) && !segreduce_resident_takes(p)))
         segreduce_add_shapes(pl, row);
+    else if (!segreduce_runs(p))
+        segreduce_add_boxes(pl, row);
 }
 
 /* Every team takes its segments once, unless the grid becomes too large; where loads are packed with segments, a warp

@@ -17,25 +17,39 @@ bool stencil_pairs_fits(const struct problem *p, const struct device *d, struct 
 }
 
 /* H200, us: see tuning.def.  Smaller maps leave multiprocessors without a block. */
-enum { ROWS_MIN = 32, TERMS_MIN = 4, POINTS_PER_SM = 2048 };
+enum { ROWS_MIN = 32, TERMS_MIN = 4, POINTS_PER_SM = 2048, LARGE_POINTS_PER_SM = 24576, LARGE_BLOCKS = 2 };
 
-static void add_case(struct planner *pl, const struct strategy *row, const char *name, bool aligned)
+/* Are there so many rows of points that at most a quarter of what tiles cover lies beyond them? */
+static struct formula covered(struct formula extent, int64_t tile)
+{
+    return f_ge(f_mul(extent, 4), f_mul(f_cdiv(extent, tile), 3 * tile));
+}
+
+static struct formula guard_of(const struct planner *pl, const struct pairs *pairs, const struct shape *s, bool large)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula m = stencil_extent(p, 0), n = stencil_extent(p, 1);
+    struct formula guard = f_and(f_ge(m, ROWS_MIN), f_ge(n, ROWS_MIN));
+    if (large)
+        guard = f_and(covered(m, s->threads / s->block_x * s->points_y), covered(n, s->block_x * s->points_x));
+    guard = f_and(guard, f_ge(access_extent(p, &pairs->terms), TERMS_MIN));
+    return f_and(guard, f_ge(f_mul(m, n), f_mul(plan_sms(p), large ? LARGE_POINTS_PER_SM : POINTS_PER_SM)));
+}
+
+static void add_case(struct planner *pl, const struct strategy *row, const char *name, bool aligned, bool large)
+{
+    const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
     struct pairs pairs;
     const char *why;
-    struct shape shape = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, "pairs", "");
+    struct shape shape = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, "pairs", large ? "large" : "");
     pairs_of(p, &pairs, &why);
     while (pairs.words * shape.points_x * shape.points_y > PAIRS_WORDS && shape.points_y > 1)
         shape.points_y /= 2;
     stencil_set_shape(c, shape);
     c->aligned = aligned;
     if (!plan_pinned(pl))
-        c->code.guard = f_and(f_and(f_ge(m, ROWS_MIN), f_ge(n, ROWS_MIN)),
-                              f_and(f_ge(access_extent(p, &pairs.terms), TERMS_MIN),
-                                    f_ge(f_mul(m, n), f_mul(plan_sms(p), POINTS_PER_SM))));
+        c->code.guard = guard_of(pl, &pairs, &shape, large);
     if (aligned)
         c->code.guard = f_and(c->code.guard, stencil_rows_aligned(p, c->tunable[TN_POINTS_X]));
 }
@@ -46,11 +60,16 @@ void stencil_pairs_plan(struct planner *pl, const struct strategy *row)
     const struct shape s = stencil_tuned(&pl->s->arena, p, &pl->plan->device, row->name, "pairs", "");
     const int x = plan_setting(pl, TN_POINTS_X, s.points_x);
     const int rows[] = { s.threads / s.block_x * s.points_y, s.block_x * s.points_x };
+    struct pairs pairs;
+    const char *why;
+    pairs_of(p, &pairs, &why);
     if (!plan_pinned(pl) && pairs_shared(p, &pl->plan->device, rows) > PAIRS_SHARED_MAX)
         return;
+    if (!plan_pinned(pl) && pairs.words == 1 && stencil_vector(p) % x == 0)
+        add_case(pl, row, "pairs_large", true, true);
     if (x > 1 && stencil_vector(p) % x == 0)
-        add_case(pl, row, "pairs", true);
-    add_case(pl, row, "pairs_anywhere", false);
+        add_case(pl, row, "pairs", true, false);
+    add_case(pl, row, "pairs_anywhere", false, false);
 }
 
 bool stencil_pairs_build(struct planner *pl, struct plan_case *c)
@@ -58,10 +77,12 @@ bool stencil_pairs_build(struct planner *pl, struct plan_case *c)
     const struct problem *p = pl->plan->problem;
     int rows[2];
     c->tiled = true;
+    if (stencil_points(c, 2, 0) * stencil_points(c, 2, 1) == PAIRS_MAX)
+        plan_set(c, TN_MIN_BLOCKS, LARGE_BLOCKS, "128 registers hold 64 sums of a thread, and what they read");
     for (int d = 0; d < 2; d++)
         rows[d] = stencil_threads(c, 2, d) * stencil_points(c, 2, d);
     const struct misfit m[] = { { stencil_points(c, 2, 0) * stencil_points(c, 2, 1) > PAIRS_MAX,
-                                  "a thread has at most 32 points" },
+                                  "a thread has at most 64 points" },
                                 { pairs_shared(p, &pl->plan->device, rows) > pl->plan->device.shared_per_block,
                                   "the tiles do not fit shared memory" },
                                 { 0 } };
