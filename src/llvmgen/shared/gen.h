@@ -147,6 +147,8 @@ void direct_take_shifted(struct gen *g, const struct direct_shifted *from, int n
 void env_init(struct point *pt, struct gen *g, const kb_tup *state);
 
 /* ---- the state (gen_state.c) ------------------------------------------------------------------------------------- */
+/* Environment for operators: params, sizes and inputs that do not vary. */
+void state_env(struct point *pt, struct gen *g);
 kb_tup state_combine(struct gen *g, kb_tup left, kb_tup right);
 /* What the points [lo, hi) of one thread contribute, combined by a balanced tree. */
 kb_tup state_of_points(struct gen *g, struct point *pt, int lo, int hi);

@@ -79,8 +79,7 @@ kb_tup emit_pad(kb *k, const struct op *op, struct emit_env *outer)
 
 /* ---- the product of all operators -------------------------------------------------------------------------------- */
 
-/* Environment for operators: params, sizes and inputs that do not vary. */
-static void state_env(struct point *pt, struct gen *g)
+void state_env(struct point *pt, struct gen *g)
 {
     env_init(pt, g, NULL);
     if (!g->here)
