@@ -161,14 +161,18 @@ bool stencil_halves(const struct problem *p)
     return false;
 }
 
-bool stencil_narrow(const struct problem *p)
+static bool narrow_values(const struct problem *p)
 {
-    bool narrow = p->rank > 2 && !stencil_packs(p);
+    bool narrow = !stencil_packs(p);
     for (int i = 0; i < p->ninputs; i++)
         for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
             narrow &= ty_bytes(p->input[i].array.field[f].type) <= 2;
     return narrow;
 }
+
+bool stencil_narrow(const struct problem *p) { return p->rank > 2 && narrow_values(p); }
+
+bool stencil_flat_halves(const struct problem *p) { return p->rank == 2 && stencil_halves(p) && narrow_values(p); }
 
 static void count_read(const struct expr *e, void *user) { *(int *)user += e->kind == EX_INPUT; }
 
@@ -215,6 +219,8 @@ bool stencil_roomy(const struct problem *p, const struct plan_case *c)
     if (stencil_packs(p) && points[p->rank - 1] % 4 == 0) /* measured: set_min_blocks() */
         return true;
     const int scattered = far || reads > READS ? SCATTERED : 0;
+    if (c->aligned && !stencil_skewed(c) && stencil_flat_halves(p) && c->tunable[TN_MIN_BLOCKS] == 0)
+        return true; /* ptxas finds room: set_min_blocks() */
     if (stencil_narrow(p) && c->aligned)
         return narrow_fits(p, c, points, reads > MANY ? CROWD : scattered);
     const int64_t values = count(p, points, true, c).all;

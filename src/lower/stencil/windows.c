@@ -33,7 +33,8 @@ bool stencil_multi_write_fits(const struct problem *p, const struct device *d, s
 static int64_t value_registers(struct planner *pl, const struct shape *s)
 {
     const struct problem *p = pl->plan->problem;
-    const int each = stencil_packs(p) && s->points_x % 4 == 0 ? 4 : stencil_narrow(p) && s->points_x > 1 ? 2 : 1;
+    const bool two = (stencil_narrow(p) || stencil_flat_halves(p)) && s->points_x > 1;
+    const int each = stencil_packs(p) && s->points_x % 4 == 0 ? 4 : two ? 2 : 1;
     return stencil_window_cells(p, s) / each;
 }
 
@@ -62,8 +63,8 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     int words = 1;
-    if (p->rank < 2)
-        return;
+    if (p->rank < 2 || (stencil_flat_halves(p) && stencil_window_cells(p, &s) > WINDOW_CELLS))
+        return; /* of 160 values of two bytes ptxas 13 took 96 registers, and spilled 64 and 32 bytes of 6 and 5 blocks */
     if (p->rank == 2 && p->ninputs == 1) {
         if (stencil_halves(p) && stencil_window_cells(p, &s) > FEW_HALVES)
             plan_set(c, TN_MIN_BLOCKS, HALVES, "left to itself, ptxas 13 held 80 values of two bytes to 64 registers");
