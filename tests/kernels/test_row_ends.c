@@ -37,8 +37,9 @@ Test(row_ends, every_boundary)
     };
     for (int i = 0; i < BOUNDARIES; i++)
         for (int t = 0; t < 5; t++) {
-            const int64_t size[8] = { 11, 37, (i + t) % 3 ? 97 + (i + t) % 4 : 65 + (i + t) % 6 };
-            run(types[t], boundary[i], values[(i + t) % 2], size);
+            const int64_t wide[8] = { 11, 37, 97 + (i + t) % 4 }, narrow[8] = { 11, 37, 65 + (i + t) % 3 };
+            run(types[t], boundary[i], values[(i + t) % 2], wide);
+            run(types[t], boundary[i], values[(i + t) % 2], narrow);
         }
 }
 
