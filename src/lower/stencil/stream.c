@@ -257,8 +257,11 @@ struct widths {
 static struct widths widths_of(const struct problem *p)
 {
     static const struct widths one = { 4, 896, { 208, 192, 160, 112 } }, two = { 3, 768, { 192, 160, 112 } },
-                               crowd = { 3, 640, { 160, 112, 96 } }, light = { 2, 896, { 192, 112 } };
+                               crowd = { 3, 640, { 160, 112, 96 } }, wide = { 3, 448, { 160, 112, 96 } },
+                               light = { 2, 896, { 192, 112 } };
     const int reads = stencil_reads(p);
+    if (reads > CROWD && has_beside(p) && plain(p, 8, true))
+        return wide;
     return reads > CROWD ? crowd : reads <= NEIGHBOURS ? light : has_beside(p) ? two : one;
 }
 

@@ -138,14 +138,13 @@ static void leave_few_blocks(struct planner *pl, struct plan_case *c)
         plan_set(c, TN_MIN_BLOCKS, 0, "the assembler takes fewer registers than a bound would leave it");
 }
 
-/* The same where rows skew, for one array of short elements.  H200, us, with bounds of 3 or 4 blocks and without: f32, 7
- * points at 317 x 320 x 318 92, 87; f16 at 400 x 400 x 190 77, 71; but f64 at 190 x 192 x 189 38.6, 39.1, and f16 with an
- * array at 317 x 319 x 511 120, 124. */
+/* The same where rows skew, for one array of four-byte elements.  H200, us, with a bound of 3 blocks and without: 7 points at
+ * 317 x 320 x 318 92, 87; but of f64 at 190 x 192 x 189 38.6, 39.1; of seven weighted f16 ptxas 13 spilled without. */
 static void leave_skewed_blocks(struct planner *pl, struct plan_case *c)
 {
     enum { FEW = 4, BYTES = 4 };
     const struct problem *p = pl->plan->problem;
-    if (p->rank > 2 && p->ninputs == 1 && p->input[0].array.stride <= BYTES && stencil_skewed(c) && !stencil_packs(p) &&
+    if (p->rank > 2 && p->ninputs == 1 && p->input[0].array.stride == BYTES && stencil_skewed(c) && !stencil_packs(p) &&
         c->tunable[TN_MIN_BLOCKS] <= FEW)
         plan_set(c, TN_MIN_BLOCKS, 0, "the assembler takes fewer registers than a bound would leave it");
 }
