@@ -232,13 +232,23 @@ static kb_val leaves(struct stencil_point *sp, int input, int d, const struct ga
     return kb_or(k, before, kb_ge(k, kb_add(k, sp->pt.index[axis], hi), sp->w->extent[axis]));
 }
 
+bool stencil_keeps_skipped(const struct problem *p)
+{
+    for (int o = 0; o < p->noutputs && stencil_skips(p); o++)
+        if (stencil_fed(p, o) >= 0)
+            return true;
+    return false;
+}
+
 static kb_val skipped(struct stencil_point *sp, const struct gather_reach *gr)
 {
-    const struct problem *p = sp->w->g->p;
-    kb_val skip = kb_imm(sp->w->g->k, TY_BOOL, 0);
+    const struct window *w = sp->w;
+    const struct problem *p = w->g->p;
+    kb_val skip = kb_imm(w->g->k, TY_BOOL, 0);
     for (int i = 0; i < p->ninputs; i++)
         for (int d = 0; p->input[i].role == ROLE_ELEMENT && d < p->input[i].array.rank; d++)
-            if (p->input[i].boundary[d].mode == BOUND_INTERIOR)
+            if (p->input[i].boundary[d].mode == BOUND_INTERIOR &&
+                (w->place != PLACE_ROWS || !w->vectors || gr->any || p->input[i].axis[d] == w->rank - 1))
                 skip = kb_or(sp->w->g->k, skip, leaves(sp, i, d, gr));
     return skip;
 }

@@ -98,7 +98,8 @@ static void compute_row(struct sweep *s, struct window *w, struct stencil_point 
 {
     const int n = w->points[w->rank - 1];
     const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
-    if (w->place != PLACE_EDGE && w->vectors && n % 4 == 0 && !sp[0].skip.ir && !reduces && stencil_packs(s->g->p)) {
+    const bool keeps = sp[0].skip.ir && stencil_keeps_skipped(s->g->p);
+    if (w->place != PLACE_EDGE && w->vectors && n % 4 == 0 && !keeps && !reduces && stencil_packs(s->g->p)) {
         packed_row(sp, n);
         return;
     }
@@ -224,13 +225,12 @@ void sweep_rows(struct sweep *s, struct window *w)
 /* Is all inside along the axes but the last, for PLACE_ROWS? */
 static kb_val sweep_rows_inside(struct sweep *s)
 {
-    enum { WIDE = 64 };
     struct gen *g = s->g;
     kb *k = g->k;
     const int rank = g->p->rank;
     const struct reach r = stencil_space_reach(g->p);
     const kb_val before = kb_ge(k, s->origin[0], 1 - r.lo[0]),
-                 wide = kb_ge(k, gen_extent(g, &g->p->space[rank - 1].extent), WIDE);
+                 wide = kb_ge(k, gen_extent(g, &g->p->space[rank - 1].extent), ends_beyond(g));
     const kb_val after = kb_lt(k, kb_add(k, s->origin[0], stencil_points(g->c, rank, 0) + r.hi[0]),
                                gen_extent(g, &g->p->space[0].extent));
     return kb_and(k, kb_and(k, sweep_inside(s, rank - 1), wide), kb_and(k, before, after));
@@ -241,10 +241,7 @@ static bool shares_sums(const struct sweep *s, const struct window *w)
 {
     const struct problem *p = s->g->p;
     const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
-    bool keeps = false; /* points that are not computed keep a value of their own */
-    for (int o = 0; o < p->noutputs && stencil_skips(p); o++)
-        keeps |= stencil_fed(p, o) >= 0;
-    return w->vectors && !reduces && !keeps && w->points[w->rank - 1] % 4 == 0 && !s->gather.any &&
+    return w->vectors && !reduces && !stencil_keeps_skipped(p) && w->points[w->rank - 1] % 4 == 0 && !s->gather.any &&
            stencil_shares_sums(p);
 }
 

@@ -13,6 +13,7 @@ struct cell {
     int at[SPACE_MAX];
     bool late;     /* loaded where a point needs it first; see sweep_rows() */
     bool sideways; /* some point reads it in another column than its own */
+    bool mended;   /* what it has beyond the ends of its row is right */
     kb_val v;      /* ir NULL: not loaded yet */
     kb_val word;   /* bytes: the word that it was loaded in, u32, and its place in it; ir NULL: loaded alone */
     int byte;
@@ -113,6 +114,12 @@ void window_free(struct window *w);
 kb_ptr window_row(struct window *w, const struct prog_array *a, kb_ptr p, const int *at);
 /* A field of a direct input, `at` from the first point; loads it if it is no cell. */
 kb_val window_read(struct window *w, int input, int field, const int *at);
+/* Where only columns may leave: are all values of an input loaded as if rows went on, and put right afterwards?  Does that for
+ * the values that have been loaded. (ends.c) */
+bool ends_mended(const struct window *w, int input);
+/* Columns of which the windows of points that exist read fewer beyond either end of a row. */
+int64_t ends_beyond(const struct gen *g);
+void ends_mend(struct window *w);
 /* Where dimension d of an input is read `at` from the first point. *outside: replaces the value in `beyond` then; ir
  * NULL: never. */
 kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond);
@@ -138,6 +145,8 @@ struct gather_reach {
 struct gather_reach gather_reach(struct gen *g);
 
 void stencil_point_init(struct stencil_point *sp, struct window *w, const int *at, const struct gather_reach *gr);
+/* Does the problem have points that are not computed and keep their value, which is fed back? */
+bool stencil_keeps_skipped(const struct problem *p);
 /* Field f of output o; where the point is skipped, the value that is fed back. */
 kb_val stencil_value(struct stencil_point *sp, int o, int f);
 /* bool: the point has a value for this output. */

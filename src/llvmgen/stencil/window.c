@@ -3,7 +3,8 @@
  *
  *     inside     address of the first point + row distance (in a register) + column (in the instruction); runs of a row
  *                in vectors where rows begin at vector boundaries
- *     columns    the same, but what is read sideways goes through the boundary mode of the columns
+ *     columns    the same, but what is read sideways goes through the boundary mode of the columns; or it is loaded like the
+ *                rest, and put right where it lies beyond an end of its row (ends.c)
  *     at edges   coordinates go through the boundary mode of their dimension, once for all rows and columns of a window
  *                that share them
  *
@@ -117,7 +118,8 @@ static bool loads_inside(const struct window *w, const struct cell *c)
         return true;
     if (w->place != PLACE_ROWS)
         return w->place == PLACE_INSIDE;
-    return !c->sideways || (w->vectors && !w->skewed && x >= 0 && x < w->points[w->rank - 1]);
+    return !c->sideways || ends_mended(w, c->input) ||
+           (w->vectors && !w->skewed && x >= 0 && x < w->points[w->rank - 1]);
 }
 
 /* Coordinates of all cells, before anything that is emitted under a condition. */
@@ -387,6 +389,7 @@ void window_fill(struct window *w)
         else
             load_run(w, c, r);
     }
+    ends_mend(w);
 }
 
 void window_load(struct window *w)

@@ -147,12 +147,13 @@ int64_t stencil_case_words(const struct problem *p, const struct plan_case *c)
     return count(p, points, false, c).words;
 }
 
-/* Registers of a thread. */
+/* Registers of a thread.  The warps of a multiprocessor's blocks are spread over four register files. */
 static int thread_registers(const struct plan_case *c)
 {
-    enum { REGISTERS = 1 << 16, MOST = 255 };
+    enum { FILES = 4, OF_WARP = (1 << 14) / 32, MOST = 255 };
     const int blocks = c->tunable[TN_MIN_BLOCKS] > 1 ? c->tunable[TN_MIN_BLOCKS] : 1;
-    const int all = REGISTERS / (c->tunable[TN_THREADS] * blocks) / 8 * 8;
+    const int warps = (c->tunable[TN_THREADS] / 32 * blocks + FILES - 1) / FILES;
+    const int all = OF_WARP / (warps > 0 ? warps : 1) / 8 * 8;
     return all < MOST ? all : MOST;
 }
 
@@ -165,14 +166,18 @@ bool stencil_halves(const struct problem *p)
     return false;
 }
 
-bool stencil_narrow(const struct problem *p)
+static bool narrow_values(const struct problem *p)
 {
-    bool narrow = p->rank > 2 && !stencil_packs(p);
+    bool narrow = !stencil_packs(p);
     for (int i = 0; i < p->ninputs; i++)
         for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++)
             narrow &= ty_bytes(p->input[i].array.field[f].type) <= 2;
     return narrow;
 }
+
+bool stencil_narrow(const struct problem *p) { return p->rank > 2 && narrow_values(p); }
+
+bool stencil_flat_halves(const struct problem *p) { return p->rank == 2 && stencil_halves(p) && narrow_values(p); }
 
 static void count_read(const struct expr *e, void *user) { *(int *)user += e->kind == EX_INPUT; }
 
@@ -209,6 +214,8 @@ bool stencil_roomy(const struct problem *p, const struct plan_case *c)
     if (stencil_packs(p) && points[p->rank - 1] % 4 == 0) /* measured: set_min_blocks() */
         return true;
     const int scattered = far || reads > READS ? SCATTERED : 0;
+    if (c->aligned && !stencil_skewed(c) && stencil_flat_halves(p) && c->tunable[TN_MIN_BLOCKS] == 0)
+        return true; /* ptxas finds room: set_min_blocks() */
     if (stencil_narrow(p) && c->aligned)
         return narrow_fits(p, c, points, reads > MANY ? CROWD : scattered);
     const int64_t values = count(p, points, true, c).all;
@@ -218,15 +225,20 @@ bool stencil_roomy(const struct problem *p, const struct plan_case *c)
 }
 
 /* Those that are left to the values of a place in a block that streams.  Beside values there are addresses, the place,
- * and what the assembler moves: of 128 registers, 82 values are held, and 90 are not. */
+ * and what the assembler moves: of 128 registers, 82 values are held, and 90 are not.  Another array takes more: ptxas 13
+ * spilled of 96 registers what it did not of 80, where nothing is kept. */
 static int64_t left(const struct problem *p, const struct plan_case *c, struct values *of)
 {
-    enum { OTHERS = 42 };
+    enum { OTHERS = 42, ANOTHER = 16, TIGHT = 128 };
     int points[SPACE_MAX] = { 1, 1, 1 };
     for (int d = 1; d < p->rank; d++)
         points[d] = stencil_points(c, p->rank, d);
     *of = count(p, points, true, NULL);
-    return thread_registers(c) - OTHERS;
+    const int all = thread_registers(c);
+    bool another = false;
+    for (int i = 0; i < p->ninputs; i++)
+        another |= p->input[i].role == ROLE_ELEMENT && !stencil_staged(p, i);
+    return all - OTHERS - (another && all < TIGHT ? ANOTHER : 0);
 }
 
 bool stencil_crowded(const struct problem *p, const struct plan_case *c)
@@ -234,6 +246,14 @@ bool stencil_crowded(const struct problem *p, const struct plan_case *c)
     struct values v;
     const int64_t room = left(p, c, &v);
     return room < v.all;
+}
+
+bool stencil_full(const struct problem *p, const struct plan_case *c)
+{
+    enum { SPARE = 10 };
+    struct values v;
+    const int64_t room = left(p, c, &v);
+    return room >= v.all && room < v.all + SPARE;
 }
 
 static void count_wide(const struct expr *e, void *user)

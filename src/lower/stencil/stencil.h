@@ -105,6 +105,8 @@ int stencil_reads(const struct problem *p);
 /* Does a problem of three dimensions read values of 8 or 16 bits alone, several in a register until they are computed
  * with? */
 bool stencil_narrow(const struct problem *p);
+/* Is that so of one of two dimensions, with floats among them? */
+bool stencil_flat_halves(const struct problem *p);
 /* Lines for explain: how often what a case loads is used, and what overlaps. */
 void stencil_explain(const struct problem *p, const struct plan_case *c, struct str *out);
 /* Threads are numbered along the points in row-major order, so that their contributions are in order. */

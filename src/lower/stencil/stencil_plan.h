@@ -33,6 +33,8 @@ int64_t stencil_case_words(const struct problem *p, const struct plan_case *c);
 bool stencil_roomy(const struct problem *p, const struct plan_case *c);
 /* Are the values of a place in a block that streams nearly more than registers hold? */
 bool stencil_tight(const struct problem *p, const struct plan_case *c);
+/* Are they all there, but with little room beside them? */
+bool stencil_full(const struct problem *p, const struct plan_case *c);
 /* The case leaves rows that fill at most half a block's width to the last one, whose launches choose the width; not where
  * the user has set a width, nor where all cases have one tree. */
 void stencil_keep_wide(const struct planner *pl, struct plan_case *c);
