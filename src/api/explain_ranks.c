@@ -2,8 +2,8 @@
 /* explain_ranks.c - what a launch on several ranks is expected to take, without any of them.
  *
  * The model: each rank's part takes what one GPU takes for a problem of that size.  A scan reads its part once more before.
- * Then come the exchanges, at the slowest link that they cross; those of a single time step, and of several in a kernel that
- * does the exchange itself, are beside the part, and what is left of them afterwards is STEP.  Of a program, the stages of one step follow each other.
+ * Then come the exchanges, at the slowest link that they cross; those of a single time step are beside the part, and what
+ * is left of them afterwards is STEP.  Of a program, the stages of one step follow each other.
  */
 #include <stdio.h>
 #include <string.h>
@@ -89,8 +89,7 @@ static struct scaling scale(const struct asked *x, int ranks)
     r.seconds = predict(x->plan, size, x->param, &x->model, &(struct resources){ 0 }).seconds;
     if (ranks == 1)
         return r;
-    const int64_t steps = steps_of(x), joined = steps > 1 && r.link == &near ? dist_joined_steps(sp) : 0;
-    const int64_t together = joined ? joined : steps > 1 && sp->stage[STAGE_STEPS].problem ? STEPS_MOST : 1;
+    const int64_t steps = steps_of(x), together = steps > 1 && sp->stage[STAGE_STEPS].problem ? STEPS_MOST : 1;
     if (halo) {
         r.exchanges = (steps + together - 1) / together;
         r.bytes = ghost_bytes(x) * (steps < together ? steps : together);
@@ -101,7 +100,7 @@ static struct scaling scale(const struct asked *x, int ranks)
     if (sp->combined && p->kind == KIND_SCAN)
         r.seconds += x->model.launch + (double)roofline_of(p, size, &x->model).read / x->model.read;
     const double each = r.link->first + (double)r.bytes / r.link->rate;
-    const bool beside = halo && (together == 1 || joined) && !sp->combined;
+    const bool beside = halo && together == 1 && !sp->combined;
     const double part = r.exchanges ? r.seconds / (double)r.exchanges : 0;
     r.exchange = (double)r.exchanges * (!beside ? each : each > part ? each - part + STEP : STEP);
     r.seconds += r.exchange;

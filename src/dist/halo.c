@@ -359,7 +359,7 @@ static bool halo_joins(const struct dist_room *m)
 {
     const struct dist_split *sp = m->d->split;
     const bool deep = m->depth > 1;
-    bool good = sp->stage[deep ? STAGE_JOINED_STEPS : STAGE_JOINED].problem && m->all_direct;
+    bool good = sp->stage[deep ? STAGE_JOINED_STEPS : STAGE_JOINED].problem && m->all_direct && peers_may_join(m);
     for (int r = 0; r < m->d->comm->size && deep && good; r++)
         good = part_of(m, r) >= (sp->before + sp->after) * dist_joined_steps(sp);
     return good;

@@ -190,6 +190,8 @@ ptxgen_status dist_told(struct launch *l, ptxgen_status here);
 
 /* peers.c: exchanges past NCCL, on all ranks alike.  A walk that prepares notes each exchange; then the ranks decide. */
 void peers_note(struct launch *l, const struct exchange_message *m, int n);
+/* Does the caller let kernels of this room take rows of other ranks (ptxgen_nccl_options.ends_apart)? */
+bool peers_may_join(const struct dist_room *m);
 ptxgen_status peers_open(struct launch *l);
 /* Is it so on all ranks? */
 ptxgen_status all_say(struct launch *l, bool so, bool *all_so);

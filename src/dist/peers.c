@@ -46,12 +46,16 @@ static bool sends_soon(const struct dist_room *m)
     return thick || halo_bytes(m) <= HALO_SHORT || m->depth > 1;
 }
 
-/* A kernel for the part alone must not be another one, unless launches are what counts, of single steps. */
-static bool would_join(const struct launch *l, const struct dist_room *m)
+bool peers_may_join(const struct dist_room *m)
 {
-    const struct nccl *with = l->d->comm->self;
-    return m->joined && !with->ends_apart && m->d->comm->size <= HALO_RANKS && 2 * halo_bytes(m) <= HALO_MOST &&
-           sends_soon(m) &&
+    const struct nccl *with = m->d->comm->self;
+    return with->ends_apart < 0 || (with->ends_apart == 0 && m->depth <= 1);
+}
+
+/* A kernel for the part alone must not be another one, unless launches are what counts, of single steps. */
+static bool would_join(const struct dist_room *m)
+{
+    return m->joined && m->d->comm->size <= HALO_RANKS && 2 * halo_bytes(m) <= HALO_MOST && sends_soon(m) &&
            (!m->taken[0] || !m->taken[1] || !strcmp(m->taken[0], m->taken[1]) ||
             (m->depth == 1 && !strcmp(m->taken[0], "small")));
 }
@@ -81,7 +85,7 @@ static ptxgen_status agree_on_needs(struct launch *l, struct needs *needs)
 {
     struct needs own = { .messages = l->room->peers->messages, .most = l->room->peers->most };
     for (int i = 0; room_at(l->room, i); i++)
-        own.joined |= (int64_t)would_join(l, room_at(l->room, i)) << i;
+        own.joined |= (int64_t)would_join(room_at(l->room, i)) << i;
     const struct needs *const all = (const struct needs *)(const void *)l->d->comm->hello;
     const ptxgen_status status = dist_exchange(l->s, l->d->comm, &own, l->d->comm->hello, sizeof own);
     *needs = own;

@@ -202,7 +202,7 @@ Test(dist_loops, ends_of_the_part_are_beside_it) { on_ranks(APART("0.05", "1"), 
 /* Preparing a loop does not join what the ranks agreed not to join. */
 Test(dist_loops, ends_stay_apart)
 {
-    nccl_ends = true;
+    nccl_ends = 1;
     on_ranks(APART("0.05", "1"), 1);
 }
 Test(dist_loops, ends_of_the_part_are_beside_it_and_read_seldom) { on_ranks(APART("0.05", "3"), 3); }

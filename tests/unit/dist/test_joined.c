@@ -70,7 +70,7 @@ Test(joined, others_are_not)
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         agrees(others[i], 2, (int64_t[8]){ 40, 40 }, false, NULL);
-    nccl_ends = true;
+    nccl_ends = 1;
     agrees(specs[0], 2, (int64_t[8]){ 40, 4 }, false, NULL);
 }
 

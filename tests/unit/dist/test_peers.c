@@ -41,7 +41,7 @@ static const char *const specs[] = {
 };
 
 /* Every exchange is one of the kernels above. */
-static void ends_apart(void) { nccl_ends = true; }
+static void ends_apart(void) { nccl_ends = 1; }
 
 static bool first_has_all; /* the first rank, all elements */
 
