@@ -90,7 +90,8 @@ static void bound_registers(const struct problem *p, const struct strategy *row,
     if (row->plan == scan_block_plan && scan_compares_bytes(p))
         plan_set(c, TN_MIN_BLOCKS, (elsewhere ? 512 : 768) / c->tunable[TN_THREADS],
                  "bytes are taken out of their words");
-    if (row->plan == scan_lookback_plan && segments_in_pieces(p) && elsewhere) {
+    /* totals beside the elements take registers, too */
+    if (row->plan == scan_lookback_plan && segments_in_pieces(p) && elsewhere && !problem_writes(p, AT_TOTAL)) {
         plan_set(c, TN_BLOCKS_PER_SM, MOST, "small tiles that wait for one another");
         plan_set(c, TN_MIN_BLOCKS, c->tunable[TN_BLOCKS_PER_SM], "blocks that stay are resident at once");
     }

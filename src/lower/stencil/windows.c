@@ -138,17 +138,6 @@ static void leave_few_blocks(struct planner *pl, struct plan_case *c)
         plan_set(c, TN_MIN_BLOCKS, 0, "the assembler takes fewer registers than a bound would leave it");
 }
 
-/* The same where rows skew, for one array of four-byte elements.  H200, us, with a bound of 3 blocks and without: 7 points at
- * 317 x 320 x 318 92, 87; but of f64 at 190 x 192 x 189 38.6, 39.1; of seven weighted f16 ptxas 13 spilled without. */
-static void leave_skewed_blocks(struct planner *pl, struct plan_case *c)
-{
-    enum { FEW = 4, BYTES = 4 };
-    const struct problem *p = pl->plan->problem;
-    if (p->rank > 2 && p->ninputs == 1 && p->input[0].array.stride == BYTES && stencil_skewed(c) && !stencil_packs(p) &&
-        c->tunable[TN_MIN_BLOCKS] <= FEW)
-        plan_set(c, TN_MIN_BLOCKS, 0, "the assembler takes fewer registers than a bound would leave it");
-}
-
 /* ---- alignment --------------------------------------------------------------------------------------------------- */
 
 int stencil_vector(const struct problem *p)
@@ -276,7 +265,6 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
     make_room(pl, c, s);
     if (vector > 1) {
         leave_few_blocks(pl, c);
-        leave_skewed_blocks(pl, c);
         stencil_keep_wide(pl, c);
     }
 }

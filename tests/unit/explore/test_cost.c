@@ -183,10 +183,10 @@ Test(cost, lanes_that_lie_apart_and_inputs_read_again_are_charged)
           "arithmetic" },
         { "kind: reduce\ninputs: {p: 'f32[n, f]', c: 'f32[k, f]'}\nover: f\nmap: (p - c) * (p - c)\noperator: add\n"
           "outputs: {d: 'f32[n, k]'}\n",
-          { 1 << 20, 32, 7 },
-          4,
-          40,
-          "loads in flight" },
+          { 1 << 20, 32, 7 }, /* thin products: 24317 x 5 of 64 terms took 6.2 us, 1.3 of the roofline (H200) */
+          1,
+          2,
+          "memory" },
         /* A neighbour of each of 100 offsets that are read at launch. */
         { "kind: stencil\ninputs: {x: 'f32[m, n]', off: 'i32[p, 2]'}\nboundary: clamp\n"
           "outputs: {s: {type: 'f32[m, n]', value: 'gather(x, off, k, add, k)'}}\n",
