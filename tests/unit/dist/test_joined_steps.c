@@ -99,12 +99,14 @@ static ptxgen_status made(struct rank *r,
     return f(r->s, r->dist, &(ptxgen_arguments){ (int64_t[]){ ROWS, COLUMNS }, in, out, NULL }, r->stream);
 }
 
-static void *launches_apart(void *user)
+static long late; /* nanoseconds that the ranks after the first let the others wait */
+
+static void *launches_once(void *user)
 {
     struct rank *r = user;
     r->status = made(r, ptxgen_dist_prepare);
     if (r->end.rank)
-        nanosleep(&(struct timespec){ .tv_nsec = 800000000 }, NULL);
+        nanosleep(&(struct timespec){ .tv_nsec = late }, NULL);
     if (r->status == PTXGEN_OK)
         r->status = made(r, ptxgen_dist_launch_on);
     return NULL;
@@ -114,9 +116,10 @@ static void *launches_apart(void *user)
 Test(joined_steps, a_rank_that_comes_too_late)
 {
     nccl_seconds = 0.4;
+    late = 800000000;
     begin(FAILS, 2, NULL);
     const double begun = seconds();
-    world_all(&w, rank, launches_apart);
+    world_all(&w, rank, launches_once);
     cr_expect_lt(seconds() - begun, 10);
     cr_expect_eq(ptxgen_dist_check(rank[0].s, rank[0].dist), PTXGEN_RANKS);
     const struct dist_room *m = rank[0].dist->rooms->deep;
@@ -136,15 +139,6 @@ static ptxgen_status refuses(struct launch *l, enum dist_stage stage, const stru
     return nccl_run(l, stage, args);
 }
 
-static void *launches_refused(void *user)
-{
-    struct rank *r = user;
-    r->status = made(r, ptxgen_dist_prepare);
-    if (r->status == PTXGEN_OK)
-        r->status = made(r, ptxgen_dist_launch_on);
-    return NULL;
-}
-
 /* The others know it soon. */
 Test(joined_steps, a_launch_that_is_refused)
 {
@@ -152,7 +146,7 @@ Test(joined_steps, a_launch_that_is_refused)
     begin(FAILS, 3, NULL);
     nccl_machine.run = refuses;
     const double begun = seconds();
-    world_all(&w, rank, launches_refused);
+    world_all(&w, rank, launches_once);
     cr_expect_lt(seconds() - begun, nccl_seconds / 4);
     for (int r = 0; r < 3; r++) {
         cr_expect_eq(rank[r].status, r == 1 ? PTXGEN_FINDING : PTXGEN_OK, "rank %d", r);
