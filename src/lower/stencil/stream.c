@@ -275,15 +275,19 @@ static struct formula covered_best(const struct problem *p)
     return least;
 }
 
+/* Columns of the last tile behind the end of n. */
+static int64_t padding(int64_t n, int width) { return (width - n % width) % width; }
+
 /* Can a tile of this width be the one that fits best, as far as the length of rows is known? */
 static bool may_fit_best(const struct planner *pl, int width)
 {
     const struct widths w = widths_of(pl->plan->problem);
     int64_t least, most;
     plan_extent_range(pl, &pl->plan->problem->space[2].extent, &least, &most);
-    const int64_t own = (most + width - 1) / width * width;
-    for (int i = 0; i < w.n && least == most; i++)
-        if ((most + w.width[i] - 1) / w.width[i] * w.width[i] < own)
+    if (least != most)
+        return true;
+    for (int i = 0; i < w.n; i++)
+        if (padding(most, w.width[i]) < padding(most, width))
             return false;
     return true;
 }
