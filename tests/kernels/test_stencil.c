@@ -287,6 +287,43 @@ Test(stencil, planes_of_constants)
     }
 }
 
+/* Vectors of rows come at once, and what stands for elements beyond either end of a row on its own: in blocks that have both
+ * ends, one, or none; in rows that are shorter than what points read. */
+Test(stencil, planes_of_vectors)
+{
+    static const char *const boundary[] = { "clamp",
+                                            "reflect",
+                                            "mirror",
+                                            "wrap",
+                                            "interior",
+                                            "{constant: 0}",
+                                            "{u: {d: clamp, m: {constant: 2}, n: {constant: 5}}}" };
+    static const char *const type[] = { "f32", "i16", "f64" };
+    static const int vector[] = { 4, 8, 2 };
+    const char *set[] = { "strategy", "stencil.stream", "threads", "32",       "block_x", "8",  "block_y",
+                          "4",        "stages",         "4",       "points_y", "1",       NULL, NULL };
+    for (int i = 0; i < 3 * 7; i++) {
+        char spec[512];
+        snprintf(
+            spec, sizeof spec,
+            "kind: stencil\ninputs: {u: '%s[d, m, n]'}\nboundary: %s\noutputs:\n"
+            "  y: {type: '%s[d, m, n]', value: 'u[-1, 0, 0] + 2 * u[0, -1, 0] + 4 * u[0, 0, -5] + 8 * u[0, 0, 3] + "
+            "16 * u[1, 2, 0]'}\n",
+            type[i / 7], boundary[i % 7], type[i / 7]);
+        struct harness h;
+        cr_assert(harness_open(&h, "vectors", spec, "sm_90", set), "%s", h.text);
+        const struct plan_case *c = h.plan->plan->cases;
+        cr_expect_eq(stencil_ring_vector(h.plan->plan->problem, c, 0, true), vector[i / 7]);
+        for (int vectors = 1; vectors <= 21; vectors += 5) {
+            const int64_t size[8] = { 5, 11, vectors * vector[i / 7] };
+            harness_data_at(&h, size, 7, 0, 0);
+            cr_expect(harness_check(&h, "seed:1,race,uninit"), "%s, %s, %d vectors: %s", type[i / 7], boundary[i % 7],
+                      vectors, h.text);
+        }
+        harness_close(&h);
+    }
+}
+
 /* A tile of which a thread would copy more pieces than it has room for is refused: it must not be half copied. */
 Test(stencil, planes_are_copied_whole)
 {

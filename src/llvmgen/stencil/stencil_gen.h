@@ -104,8 +104,6 @@ void window_init(struct window *w, struct gen *g, const kb_val *origin, const in
 void window_collect(struct window *w);
 void window_fill(struct window *w);
 void window_load(struct window *w);
-/* From here on addresses begin at what is computed now. */
-void window_know_first(struct window *w);
 /* NULL: no point of the window reads there. */
 struct cell *window_cell(struct window *w, int input, int field, const int *at);
 void window_free(struct window *w);

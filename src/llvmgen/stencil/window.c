@@ -151,13 +151,14 @@ static void find_spots(struct window *w)
 
 static bool structure(const struct prog_array *a) { return *a->field[0].name != 0; }
 
-/* Elements between the first point and the row of `at`. */
+/* Elements between the first point and the row of `at`; 32 bits hold those of a plane in blocks that stream. */
 static kb_val row_distance(struct window *w, const int *at)
 {
     kb *k = w->g->k;
-    kb_val row = kb_imm(k, TY_I64, 0);
+    const enum ty ty = w->ring && at[0] == 0 ? TY_I32 : TY_I64;
+    kb_val row = kb_imm(k, ty, 0);
     for (int d = 0; d < w->rank - 1; d++)
-        row = kb_mul(k, kb_add(k, row, at[d]), w->extent[d + 1]);
+        row = kb_mul(k, kb_add(k, row, at[d]), kb_cast(k, w->extent[d + 1], ty));
     return row;
 }
 
@@ -168,8 +169,6 @@ static kb_val first_element(struct window *w)
         first = kb_add(w->g->k, kb_mul(w->g->k, first, w->extent[d]), w->origin[d]);
     return first;
 }
-
-void window_know_first(struct window *w) { w->first = first_element(w); }
 
 kb_ptr window_row(struct window *w, const struct prog_array *a, kb_ptr p, const int *at)
 {

@@ -230,7 +230,8 @@ struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *
         o.at = s.lo;
     const int kept = (int)(s.hi - o.at + 1), planes = (int)(s.hi - s.lo);
     s.before = multiple(-s.reach.lo[last], points);
-    s.pitch = s.before + stencil_threads(c, p->rank, last) * points + multiple(s.reach.hi[last], points);
+    s.after = multiple(s.reach.hi[last], points);
+    s.pitch = s.before + stencil_threads(c, p->rank, last) * points + s.after;
     s.rows =
         p->rank < 3
             ? 1
@@ -253,8 +254,9 @@ int stencil_ring_vector(const struct problem *p, const struct plan_case *c, int 
 int stencil_ring_copies(const struct problem *p, const struct plan_case *c, int input, bool asynchronous)
 {
     const struct ring_shape s = stencil_ring(p, c, input);
-    const int parts = s.pitch / stencil_ring_vector(p, c, input, asynchronous) * s.rows;
-    return (parts + c->tunable[TN_THREADS] - 1) / c->tunable[TN_THREADS];
+    const int vector = stencil_ring_vector(p, c, input, asynchronous), threads = c->tunable[TN_THREADS];
+    const int parts = s.pitch / vector * s.rows, ends = vector > 1 ? (s.before + s.after) * s.rows : 0;
+    return (parts + threads - 1) / threads + (ends + threads - 1) / threads;
 }
 
 bool stencil_one_tree(const struct problem *p) { return p->nreductions && state_determinism(p) != DET_ANY; }

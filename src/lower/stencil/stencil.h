@@ -80,11 +80,11 @@ bool stencil_halves(const struct problem *p);
 /* Planes of an input in shared memory: the block's tile of one place and what its points read around it. */
 struct ring_shape {
     struct reach reach;
-    int64_t lo, hi;  /* over all inputs: planes that a place reads */
-    int before;      /* columns before the tile's first, a multiple of points_x */
-    int rows, pitch; /* of a plane; elements of a row */
-    int depth;       /* planes in the ring */
-    int ahead;       /* of them so many are on their way when a place is computed */
+    int64_t lo, hi;    /* over all inputs: planes that a place reads */
+    int before, after; /* columns before the tile's first and after its last, multiples of points_x */
+    int rows, pitch;   /* of a plane; elements of a row */
+    int depth;         /* planes in the ring */
+    int ahead;         /* of them so many are on their way when a place is computed */
 };
 struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *c, int input);
 /* Elements that a thread copies of a plane into the ring at once; `asynchronous`: the target has such copies.  How many

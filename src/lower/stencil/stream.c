@@ -123,12 +123,26 @@ static bool comes_back(const struct problem *p)
     return false;
 }
 
+/* Kernels count the elements of a plane in 32 bits, also twice as many, and bytes of structures. */
+static struct formula small_planes(const struct problem *p)
+{
+    int widest = 4;
+    struct formula elements = f_const(1);
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        const struct prog_array *a = access_direct(p, i);
+        widest = a && a->stride > widest ? a->stride : widest;
+    }
+    for (int d = 1; d < p->rank; d++)
+        elements = f_mul(elements, stencil_extent(p, d));
+    return f_le(elements, INT32_MAX / widest);
+}
+
 /* Smaller tiles where rings would not fit. */
 static struct plan_case *stream_case(struct planner *pl, const struct strategy *row, const char *name,
                                      struct formula guard, struct shape s)
 {
     const struct problem *p = pl->plan->problem;
-    struct plan_case *c = plan_case_add(pl, row, name, guard);
+    struct plan_case *c = plan_case_add(pl, row, name, plan_pinned(pl) ? guard : f_and(guard, small_planes(p)));
     s = fit_space(pl, s);
     s.threads = c->overridden[TN_THREADS] ? c->tunable[TN_THREADS] : s.threads;
     s.block_x = c->overridden[TN_BLOCK_X] ? c->tunable[TN_BLOCK_X] : p->rank < 3 ? s.threads : s.block_x;
@@ -432,6 +446,7 @@ void stencil_stream_plan(struct planner *pl, const struct strategy *row)
         chosen_cases(pl, row);
         return;
     }
+    plan_check(pl, small_planes(p), "stencil.stream counts the elements of a plane in 32 bits, and there are too many");
     if (!stencil_one_tree(p))
         vectors_case(pl, row, (struct formula){ 0 });
     stream_case(pl, row, "columns", (struct formula){ 0 }, shape_of(pl, "planes"));
