@@ -21,8 +21,7 @@ static void locate(struct planes *pl, int input, kb_val row, kb_val x, struct pa
     const int last = g->p->rank - 1;
     p->element = kb_imm(k, TY_I32, 0);
     for (int d = 1; d <= last; d++) {
-        const kb_val at =
-            d < last ? kb_add(k, kb_add(k, kb_cast(k, pl->box[d], TY_I32), row), r->is.reach.lo[d]) : x;
+        const kb_val at = d < last ? kb_add(k, kb_add(k, kb_cast(k, pl->box[d], TY_I32), row), r->is.reach.lo[d]) : x;
         kb_val inside = kb_true(k);
         const kb_val i = d == last && p->elements > 1
                              ? kb_min(k, at, kb_sub(k, pl->inner[d], p->elements))

@@ -229,16 +229,21 @@ static struct shape shape_of(struct planner *pl, const char *what)
     return stencil_tuned(&pl->s->arena, pl->plan->problem, &pl->plan->device, "stencil.stream", what, "");
 }
 
-/* Tiles of vectors, where rows begin at boundaries. */
-static void vectors_case(struct planner *pl, const struct strategy *row, struct formula guard)
+/* Tiles of vectors, the longest at whose boundaries rows begin; as many columns and points with shorter ones. */
+static void vectors_cases(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const int vector = stencil_vector(p);
-    const struct formula aligned = stencil_rows_aligned(p, vector);
-    struct shape s = shape_of(pl, "vectors");
-    s.points_x = vector;
-    if (aligned.n > 0 && vector > 1)
-        stream_case(pl, row, "vectors", f_and(guard, aligned), s);
+    const int longest = stencil_vector(p);
+    for (int vector = longest; vector > 1; vector /= 2) {
+        const struct formula aligned = stencil_rows_aligned(p, vector);
+        struct shape s = shape_of(pl, "vectors");
+        s.points_x = vector;
+        s.block_x *= p->rank > 2 ? longest / vector : 1;
+        s.points_y *= p->rank > 2 ? longest / vector : 1;
+        const char *name = vector == longest ? "vectors" : arena_printf(&pl->s->arena, "vectors_%d", vector);
+        if (aligned.n > 0)
+            stream_case(pl, row, name, aligned, s);
+    }
 }
 
 /* As many blocks per multiprocessor as rings fit, up to this many: these tiles are small.  Two instead of four where most of
@@ -448,7 +453,7 @@ void stencil_stream_plan(struct planner *pl, const struct strategy *row)
     }
     plan_check(pl, small_planes(p), "stencil.stream counts the elements of a plane in 32 bits, and there are too many");
     if (!stencil_one_tree(p))
-        vectors_case(pl, row, (struct formula){ 0 });
+        vectors_cases(pl, row);
     stream_case(pl, row, "columns", (struct formula){ 0 }, shape_of(pl, "planes"));
 }
 
