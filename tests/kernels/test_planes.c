@@ -52,6 +52,44 @@ Test(planes, values_that_registers_do_not_hold)
     }
 }
 
+/* Sums over many planes whose order is that of the planes grow as these arrive, also with factors, products that are fused, planes
+ * that are left out, and arrays at the point; other orders do not. */
+Test(planes, values_that_grow)
+{
+    static const struct {
+        const char *head, *term, *tail;
+        bool reverse, grows;
+    } form[] = { { "0.5 * (", "%su[%d, %d, %d]", ")", false, true },
+                 { "0.5 * (c", "%s3 * u[%d, %d, %d]", " + c)", false, true },
+                 { "k + c * (", "%su[%d, %d, %d] * c", ")", false, true },
+                 { "(", "%su[%d, %d, %d]", ")", true, false } };
+    static const char *const boundary[] = { "wrap", "interior", "{u: {d: {constant: 2}, m: clamp, n: mirror}}" };
+    const int64_t size[8] = { 19, 11, 37 };
+    const char *set[] = { "strategy", "stencil.stream", "threads", "32",       "block_x", "32", "block_y",
+                          "1",        "points_x",       "1",       "points_y", "10",      NULL, NULL };
+    for (int i = 0; i < 12; i++) {
+        struct str spec = { 0 };
+        struct harness h;
+        str_printf(&spec,
+                   "kind: stencil\ninputs: {u: 'f32[d, m, n]', c: 'f32[d, m, n]'}\nboundary: %s\ncontract: %s\n"
+                   "params: {k: f32}\noutputs:\n  y: {type: 'f32[d, m, n]', value: '%s",
+                   boundary[i % 3], i % 2 ? "true" : "false", form[i / 3].head);
+        for (int n = 0, terms = 0; n < 150; n++) {
+            const int at = form[i / 3].reverse ? 149 - n : n, plane = at / 25 - 3;
+            if (plane != -1)
+                str_printf(&spec, form[i / 3].term, terms++ || i / 3 == 1 ? " + " : "", plane, at / 5 % 5 - 2,
+                           at % 5 - 2);
+        }
+        str_printf(&spec, "%s'}\n", form[i / 3].tail);
+        cr_assert(harness_open(&h, "grow", spec.text, "sm_90", set), "%s", h.text);
+        cr_expect_eq(stencil_partial(h.plan->plan->problem, h.plan->plan->cases), form[i / 3].grows);
+        harness_data_at(&h, size, 7, 0, 0);
+        cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%d: %s", i, h.text);
+        harness_close(&h);
+        str_finish(&spec);
+    }
+}
+
 /* What stands for elements beyond the array is copied as zeros or stored beside the copies; points at the edge are skipped,
  * alone and with their whole window. */
 Test(planes, planes_of_constants)

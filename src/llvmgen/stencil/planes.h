@@ -33,4 +33,28 @@ void planes_declare(struct planes *pl);
 /* The copies of the planes at a place (i64) into a position of the rings, as a group; none at places from `end` on. */
 void planes_copy(struct planes *pl, kb_val place, kb_val end, int position);
 
+/* ---- blocks that stream (stream.c) -------------------------------------------------------------------------------- */
+struct stream {
+    struct sweep *s;
+    struct planes planes;
+    kb_val own;        /* u32: the thread's first point, in its plane */
+    kb_val begin, end; /* i64: places of the chunk */
+    int lo, hi, depth, ahead;
+    bool together, keeps, partial; /* stencil_crowded(), stencil_keeps(), stencil_partial() */
+    int nheld;                     /* values that stay: of cells with another one before them */
+    struct cell *held;
+};
+
+/* The window of the points at a place, without values; `turn`: where the lowest plane that it reads lies in the rings. */
+void stream_window(struct stream *st, struct window *w, kb_val place, int turn);
+/* Waits until at most so many planes are on their way.  The whole block arrives. */
+void stream_wait(struct stream *st, int pending);
+/* bool: do all points of a window exist, or the first?  Is no point of it skipped: does nothing that it reads leave an array whose
+ * boundary is `interior`?  Are all, and is nothing stored or reduced at such points? */
+kb_val stream_exists(struct stream *st, bool whole);
+kb_val stream_none_skipped(struct stream *st, kb_val place);
+kb_val stream_all_skipped(struct stream *st, kb_val place);
+/* All places of the chunk, where values grow as planes arrive (partial.c). */
+void stream_partial(struct stream *st);
+
 #endif

@@ -92,6 +92,8 @@ static void together(struct stencil_point *sp, int n, const struct expr *e)
 {
     const struct expr *below = NULL;                              /* the operand that reads most: sums grow there */
     const bool folds = e->kind == EX_SUM || e->kind == EX_GATHER; /* the operand has a value within the fold alone */
+    if (sp->pt.env.known == e)
+        return;
     for (int i = 0, most = 1; !folds && i < e->nargs; i++) {
         int reads = 0;
         expr_walk(e->arg[i], count_reads, &reads);
@@ -150,6 +152,18 @@ static void values_together(struct stencil_point *sp, int n)
             for (int i = 0; i < n; i++)
                 stencil_value(&sp[i], o, f);
         }
+}
+
+void stencil_grow(struct stencil_point *sp, int n, const struct expr *before, const struct expr *part, kb_val *value)
+{
+    points_together(&sp->pt, n, sizeof *sp);
+    for (int i = 0; i < n; i++) {
+        sp[i].pt.env.known = before;
+        sp[i].pt.env.known_value = value[i];
+    }
+    together(sp, n, part);
+    for (int i = 0; i < n; i++)
+        value[i] = sp[i].pt.env.known_value;
 }
 
 void stencil_values(struct stencil_point *sp, int n, kb_val any)

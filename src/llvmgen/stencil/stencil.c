@@ -94,7 +94,7 @@ static void store_row(struct stencil_point *sp, int n)
     outputs_store(pt, n, sp->w->vectors);
 }
 
-static void compute_row(struct sweep *s, struct window *w, struct stencil_point *sp)
+void sweep_store_row(struct sweep *s, struct window *w, struct stencil_point *sp)
 {
     const int n = w->points[w->rank - 1];
     const bool reduces = s->role == STENCIL_LAST && s->g->nfields > 0;
@@ -154,7 +154,7 @@ static void sweep_row(struct sweep *s, struct window *w, const int *first)
     struct stencil_point *sp = new_points(s, w->points[w->rank - 1]);
     if (sp) {
         init_row(s, w, first, sp);
-        compute_row(s, w, sp);
+        sweep_store_row(s, w, sp);
     }
     free(sp);
 }
@@ -165,8 +165,7 @@ static int count_rows(const struct window *w)
     return (last > 0 ? w->points[last - 1] : 1) * (last > 1 ? w->points[0] : 1);
 }
 
-/* All points of a window, row by row. */
-static struct stencil_point *all_points(struct sweep *s, struct window *w)
+struct stencil_point *sweep_points(struct sweep *s, struct window *w)
 {
     const int last = w->rank - 1, n = w->points[last], lines = last > 0 ? w->points[last - 1] : 1, rows = count_rows(w);
     struct stencil_point *sp = new_points(s, rows * n);
@@ -192,13 +191,13 @@ static void forget_late(struct window *w)
 static void rows_together(struct sweep *s, struct window *w)
 {
     const int n = w->points[w->rank - 1], rows = count_rows(w);
-    struct stencil_point *sp = all_points(s, w);
+    struct stencil_point *sp = sweep_points(s, w);
     if (sp)
         stencil_values(sp, rows * n, w->any);
     if (w->any.ir) /* what is loaded under the condition is not there without */
         forget_late(w);
     for (int y = 0; sp && y < rows; y++)
-        compute_row(s, w, sp + y * n);
+        sweep_store_row(s, w, sp + y * n);
     forget_late(w);
     free(sp);
 }
@@ -256,7 +255,7 @@ static void window(struct sweep *s, const int *points, enum placement place)
     w.by_distance = s->turned || stencil_packs(s->g->p) || stencil_narrow(s->g->p);
     if (shares_sums(s, &w)) {
         window_collect(&w);
-        struct stencil_point *sp = all_points(s, &w);
+        struct stencil_point *sp = sweep_points(s, &w);
         if (sp)
             packed_sums(&w, sp);
         free(sp);

@@ -83,6 +83,8 @@ struct window {
     kb_val first;                /* i64: number of the element at the origin, where it is known already; else ir NULL */
     bool together;               /* points are computed side by side, operation by operation */
     bool by_distance;            /* PLACE_ROWS: places of columns are computed from the row's first point */
+    bool partial;                /* values grow plane by plane: what is read around points lies in the newest, … */
+    int away;                    /* … and the points are those so many places on, which may not exist */
     bool whole;                  /* all points exist and none is skipped, whatever the placement says */
     kb_val exists;               /* bool: points may exist; ir NULL: they may */
     kb_val any;                  /* bool: there is a point to compute; ir NULL: there is one */
@@ -153,6 +155,8 @@ kb_val stencil_written(struct point *pt, int output);
  * which they are computed; afterwards they are variables.  LLVM moves the operations of a point to where it alone is stored
  * if nothing else uses its value, and then all that they read would live until there. */
 void stencil_values(struct stencil_point *sp, int n, kb_val any);
+/* A part of the value of n points, from the values of the part `before` it (NULL: none), which it replaces. */
+void stencil_grow(struct stencil_point *sp, int n, const struct expr *before, const struct expr *part, kb_val *value);
 /* ---- sweeps (stencil.c) ------------------------------------------------------------------------------------------ */
 /* What a thread does in a kernel of windows. */
 struct sweep {
@@ -171,6 +175,10 @@ struct sweep {
  * row-major order, or a box of windows for each block. */
 void sweep_linear_origin(struct sweep *s);
 void sweep_box_origin(struct sweep *s);
+/* All points of a window, row by row; NULL: out of memory, which has been noted.  For free(). */
+struct stencil_point *sweep_points(struct sweep *s, struct window *w);
+/* Store a row of them; computes what has not been. */
+void sweep_store_row(struct sweep *s, struct window *w, struct stencil_point *sp);
 /* Compute and store all rows of a window that has been loaded. */
 void sweep_rows(struct sweep *s, struct window *w);
 /* The block streams along axis 0 instead (stencil_stream.c); s->box[0] is the number of its chunk of places. */

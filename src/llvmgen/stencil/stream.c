@@ -21,18 +21,7 @@
 
 #include "llvmgen/builder/kb_target.h"
 
-struct stream {
-    struct sweep *s;
-    struct planes planes;
-    kb_val own;        /* u32: the thread's first point, in its plane */
-    kb_val begin, end; /* i64: places of the chunk */
-    int lo, hi, depth, ahead;
-    bool together, keeps; /* stencil_crowded(), stencil_keeps() */
-    int nheld;            /* values that stay: of cells with another one before them */
-    struct cell *held;
-};
-
-static void window_at(struct stream *st, struct window *w, kb_val place, int turn)
+void stream_window(struct stream *st, struct window *w, kb_val place, int turn)
 {
     struct gen *g = st->s->g;
     const int rank = g->p->rank;
@@ -46,6 +35,7 @@ static void window_at(struct stream *st, struct window *w, kb_val place, int tur
     w->ring = st->planes.ring;
     w->turn = turn;
     w->together = st->together;
+    w->partial = st->partial;
     window_collect(w);
 }
 
@@ -62,7 +52,7 @@ static struct cell *one_before(const struct stream *st, struct window *w, const 
 static bool first_values(struct stream *st)
 {
     struct window w;
-    window_at(st, &w, st->begin, 0);
+    stream_window(st, &w, st->begin, 0);
     struct cell *held = calloc((size_t)w.ncells + 1, sizeof *held);
     for (int i = 0; held && i < w.ncells; i++)
         if (one_before(st, &w, &w.cell[i]))
@@ -80,7 +70,7 @@ static bool first_values(struct stream *st)
     return held;
 }
 
-static void barrier_of_planes(struct stream *st, int pending)
+void stream_wait(struct stream *st, int pending)
 {
     kb *k = st->s->g->k;
     if (kb_has_copy(k))
@@ -89,7 +79,7 @@ static void barrier_of_planes(struct stream *st, int pending)
 }
 
 /* Do all points of a window exist, or the first? */
-static kb_val window_exists(struct stream *st, bool whole)
+kb_val stream_exists(struct stream *st, bool whole)
 {
     struct gen *g = st->s->g;
     kb *k = g->k;
@@ -102,7 +92,7 @@ static kb_val window_exists(struct stream *st, bool whole)
 }
 
 /* Is no point of the window skipped: does nothing that it reads leave an array whose boundary is `interior`? */
-static kb_val none_skipped(struct stream *st, kb_val place)
+kb_val stream_none_skipped(struct stream *st, kb_val place)
 {
     struct gen *g = st->s->g;
     kb *k = g->k;
@@ -123,7 +113,7 @@ static kb_val none_skipped(struct stream *st, kb_val place)
 }
 
 /* Are all points of the window skipped, and is nothing stored or reduced at such points? */
-static kb_val all_skipped(struct stream *st, kb_val place)
+kb_val stream_all_skipped(struct stream *st, kb_val place)
 {
     struct gen *g = st->s->g;
     kb *k = g->k;
@@ -153,20 +143,20 @@ static void compute_place(struct stream *st, kb_val place, int turn)
 {
     kb *k = st->s->g->k;
     struct window w;
-    window_at(st, &w, place, turn);
+    stream_window(st, &w, place, turn);
     for (int i = 0; i < st->nheld; i++)
         window_cell(&w, st->held[i].input, st->held[i].field, st->held[i].at)->v = st->held[i].v;
     for (int i = 0; i < w.ncells && w.together; i++)
         w.cell[i].late = w.ring[w.cell[i].input].staged && !w.cell[i].v.ir;
     window_fill(&w);
     w.first = kb_add(k, kb_mul(k, place, st->planes.plane), kb_cast(k, st->own, TY_I64));
-    kb_if(k, kb_and(k, window_exists(st, true), none_skipped(st, place))) {
+    kb_if(k, kb_and(k, stream_exists(st, true), stream_none_skipped(st, place))) {
         w.whole = true;
         sweep_rows(st->s, &w);
     }
     kb_else
     {
-        const kb_val any = kb_and(k, window_exists(st, false), kb_not(k, all_skipped(st, place)));
+        const kb_val any = kb_and(k, stream_exists(st, false), kb_not(k, stream_all_skipped(st, place)));
         w.whole = false;
         if (w.together && !st->keeps) { /* what stays in registers for the next place lives anyway */
             w.any = any;
@@ -203,7 +193,7 @@ static void places(struct stream *st)
             const kb_val here = kb_add(k, done, turn), place = kb_add(k, st->begin, here);
             if (turn > 0)
                 kb_break_if(k, kb_ge(k, here, n));
-            barrier_of_planes(st, st->ahead - 1);
+            stream_wait(st, st->ahead - 1);
             planes_copy(&st->planes, kb_add(k, place, st->hi + st->ahead), kb_add(k, st->end, st->hi),
                         (turn + st->hi - st->lo + st->ahead) % st->depth);
             compute_place(st, place, turn);
@@ -225,6 +215,25 @@ static void chunk(struct stream *st)
     for (int d = 1; d < g->p->rank; d++)
         end = kb_select(k, kb_gt(k, st->planes.extent[d], 0), end, st->begin);
     st->end = kb_name(kb_max(k, end, st->begin), "end");
+}
+
+/* Values are computed as a whole. */
+static void whole(struct stream *st)
+{
+    kb *k = st->s->g->k;
+    const int planes = st->hi - st->lo, first = planes + st->ahead, early = first < st->depth ? first : st->depth;
+    const kb_val end = kb_add(k, st->end, st->hi);
+    for (int i = 0; i < early; i++)
+        planes_copy(&st->planes, kb_add(k, st->begin, st->lo + i), end, i);
+    stream_wait(st, early - planes);
+    if (!first_values(st))
+        return;
+    if (first > early)
+        kb_barrier(k);
+    for (int i = early; i < first; i++)
+        planes_copy(&st->planes, kb_add(k, st->begin, st->lo + i), end, i % st->depth);
+    kb_section(k, "places");
+    places(st);
 }
 
 void sweep_stream(struct sweep *s)
@@ -249,23 +258,12 @@ void sweep_stream(struct sweep *s)
     st->ahead = is.ahead;
     st->together = stencil_crowded(g->p, g->c);
     st->keeps = stencil_keeps(g->p, g->c);
+    st->partial = is.partial;
     chunk(st);
-    const int planes = st->hi - st->lo, first = planes + st->ahead, early = first < st->depth ? first : st->depth;
     kb_section(k, "first");
     kb_if(k, kb_lt(k, st->begin, st->end)) {
-        const kb_val end = kb_add(k, st->end, st->hi);
         planes_declare(&st->planes);
-        for (int i = 0; i < early; i++)
-            planes_copy(&st->planes, kb_add(k, st->begin, st->lo + i), end, i);
-        barrier_of_planes(st, early - planes);
-        if (first_values(st)) {
-            if (first > early)
-                kb_barrier(k);
-            for (int i = early; i < first; i++)
-                planes_copy(&st->planes, kb_add(k, st->begin, st->lo + i), end, i % st->depth);
-            kb_section(k, "places");
-            places(st);
-        }
+        (st->partial ? stream_partial : whole)(st);
     }
     free(st->held);
     free(st);

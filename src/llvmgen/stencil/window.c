@@ -65,6 +65,9 @@ static void collect(const struct expr *e, void *user)
         at[w->rank - 1] += w->skewed ? stencil_skew(w->g->c, w->rank, at) : 0;
         for (int d = 0; d < e->noffsets; d++)
             at[d] += e->offset[d];
+        at[0] = w->partial ? 0 : at[0];
+        if (w->partial && !w->ring[e->which].staged)
+            continue; /* loaded where it is needed */
         add_cell(w, e->which, e->field, at, e->noffsets && e->offset[w->rank - 1]);
     }
 }
@@ -77,7 +80,8 @@ static kb_val compute_index(struct window *w, int axis, int mode, int at, kb_val
     const kb_val i = kb_add(k, w->origin[axis], at), extent = w->extent[axis];
     beyond->ir = NULL;
     if (mode < 0) /* another point of the window, which may not exist */
-        return kb_min(k, w->skewed && axis == w->rank - 1 ? kb_max(k, i, 0) : i, kb_sub(k, extent, 1));
+        return kb_min(k, (w->skewed && axis == w->rank - 1) || (w->partial && axis == 0) ? kb_max(k, i, 0) : i,
+                      kb_sub(k, extent, 1));
     kb_val inside = kb_true(k);
     const kb_val element = boundary_index(k, (enum boundary_mode)mode, i, extent, &inside);
     if (mode == BOUND_CONSTANT)
@@ -92,7 +96,7 @@ static bool within(const struct window *w, int axis, int at)
     const int last = w->rank - 1;
     if (w->place == PLACE_INSIDE || (w->place == PLACE_ROWS && axis < last))
         return true;
-    return at == 0 && !(w->ring && axis > 0) && !(w->skewed && axis == last);
+    return at == 0 && !(w->ring && axis > 0) && !(w->skewed && axis == last) && !w->partial;
 }
 
 kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond)
@@ -405,10 +409,13 @@ void window_free(struct window *w)
 
 kb_val window_read(struct window *w, int input, int field, const int *at)
 {
-    struct cell *c = find_cell(w, input, field, at);
+    int there[SPACE_MAX];
+    memcpy(there, at, sizeof there);
+    there[0] = !w->partial ? at[0] : w->ring[input].staged ? 0 : w->away;
+    struct cell *c = find_cell(w, input, field, there);
     if (c && c->v.ir)
         return c->v;
-    const kb_val v = load_cell(w, input, field, at, w->place == PLACE_INSIDE);
+    const kb_val v = load_cell(w, input, field, there, w->place == PLACE_INSIDE);
     if (c && c->late)
         c->v = v;
     return v;

@@ -228,7 +228,8 @@ struct ring_shape stencil_ring(const struct problem *p, const struct plan_case *
         o.at = 0;
     if (!stencil_keeps(p, c))
         o.at = s.lo;
-    const int kept = (int)(s.hi - o.at + 1), planes = (int)(s.hi - s.lo);
+    s.partial = stencil_partial(p, c);
+    const int kept = s.partial ? 1 : (int)(s.hi - o.at + 1), planes = s.partial ? 1 : (int)(s.hi - s.lo);
     s.before = multiple(-s.reach.lo[last], points);
     s.after = multiple(s.reach.hi[last], points);
     s.pitch = s.before + stencil_threads(c, p->rank, last) * points + s.after;

@@ -74,6 +74,15 @@ bool stencil_streams(const struct plan_case *c);
  * And do those that the next place reads too stay there? */
 bool stencil_crowded(const struct problem *p, const struct plan_case *c);
 bool stencil_keeps(const struct problem *p, const struct plan_case *c);
+/* Do values grow as planes arrive: what they are of the planes up to an offset stays in registers, not what was read?  Then the
+ * part of the value for each offset from lo on; the last is the value. (partial.c) */
+enum { PARTS_MAX = 32 };
+struct parts {
+    int lo, hi;
+    const struct expr *part[PARTS_MAX];
+};
+bool stencil_parts(const struct problem *p, struct parts *parts);
+bool stencil_partial(const struct problem *p, const struct plan_case *c);
 /* Are there floats of two bytes?  Points of their windows are computed side by side, so that the assembler finds pairs:
  * point by point it spilled up to 344 bytes, with registers left. */
 bool stencil_halves(const struct problem *p);
@@ -83,6 +92,7 @@ struct ring_shape {
     int64_t lo, hi;    /* over all inputs: planes that a place reads */
     int before, after; /* columns before the tile's first and after its last, multiples of points_x */
     int rows, pitch;   /* of a plane; elements of a row */
+    bool partial;      /* stencil_partial() */
     int depth;         /* planes in the ring */
     int ahead;         /* of them so many are on their way when a place is computed */
 };
