@@ -258,7 +258,7 @@ static void window(struct sweep *s, const int *points, enum placement place)
         window_collect(&w);
         struct stencil_point *sp = all_points(s, &w);
         if (sp)
-            packed_sums(&w, sp);
+            (stencil_by_dots(s->g->p) ? packed_dots : packed_sums)(&w, sp);
         free(sp);
     } else {
         window_load(&w);

@@ -235,7 +235,7 @@ static const char *kind(const struct planner *pl, bool shifted)
     const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
     const int vector = stencil_vector(p);
     if (stencil_shares_sums(p))
-        return "sums";
+        return stencil_by_dots(p) ? "dots" : "sums";
     if (p->rank > 2)
         return stencil_narrow(p) ? "" : !near && !shifted ? "far" : stencil_packs(p) ? "packed" : "";
     if (shifted && stencil_packs(p))
@@ -349,7 +349,8 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
         window_case(pl, row, "vectors", guard, vector, true, NULL);
     if (vector > 1 && guard.n > 0 && stencil_one_tree(p))
         window_case(pl, row, "vectors_unaligned", rows_whole(p, vector), vector, false, NULL);
-    else if (vector > 1 && guard.n > 0 && p->rank > 1 && !work_is_heavy(p) && divides_shifts(pl, vector))
+    else if (vector > 1 && guard.n > 0 && p->rank > 1 && (!work_is_heavy(p) || stencil_shares_sums(p)) &&
+             divides_shifts(pl, vector))
         shifted_cases(pl, row, vector < SHIFTS ? vector : SHIFTS, longer(pl, vector));
     window_case(pl, row, "columns", (struct formula){ 0 }, 1, false, NULL);
 }
