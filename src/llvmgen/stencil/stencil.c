@@ -255,6 +255,7 @@ static void window(struct sweep *s, const int *points, enum placement place)
     w.box = s->box;
     w.by_distance = s->turned || stencil_packs(s->g->p) || stencil_narrow(s->g->p);
     if (shares_sums(s, &w)) {
+        w.word_ends = ends_in_words(&w);
         window_collect(&w);
         struct stencil_point *sp = all_points(s, &w);
         if (sp)
