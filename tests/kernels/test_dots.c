@@ -13,7 +13,6 @@
 
 /* ---- covers ------------------------------------------------------------------------------------------------------ */
 
-
 /* All terms of a box, or of a star, with constants that tell them apart; some are left out. */
 static struct taps terms(int rank, int reach, bool star, int out)
 {
@@ -87,13 +86,13 @@ static void add_box(struct str *spec, const char *name, int reach, int across, i
     const int wide = 2 * across + 1, tall = 2 * reach + 1;
     for (int i = 0; i < tall * tall * wide; i++)
         if (out == 0 || i % out)
-            str_printf(spec, " %c %d * %s[%d, %d, %d]", number(i, !out) < 0 ? '-' : '+', abs(number(i, !out)),
-                       name, i / (tall * wide) - reach, i / wide % tall - reach,
-                   i % wide - across);
+            str_printf(spec, " %c %d * %s[%d, %d, %d]", number(i, !out) < 0 ? '-' : '+', abs(number(i, !out)), name,
+                       i / (tall * wide) - reach, i / wide % tall - reach, i % wide - across);
 }
 
 static void run(const char *type, const char *mode, int shape, const int64_t *size)
 {
+    static const int reach[] = { 2, 1, 2, 1 }, across[] = { 2, 3, 2, 1 };
     const char *set[] = { "strategy", "stencil.multi_write", NULL, NULL };
     struct str spec = { 0 };
     struct harness h;
@@ -101,7 +100,7 @@ static void run(const char *type, const char *mode, int shape, const int64_t *si
                "kind: stencil\ninputs: {u: '%s[d, m, n]', v: '%s[d, m, n]'}\nboundary: %s\n"
                "outputs:\n  y: {type: '%s[d, m, n]', value: '(5 - 3 * v",
                type, type, mode, type);
-    add_box(&spec, "u", shape == 1 ? 1 : 2, shape == 1 ? 3 : 2, shape == 2 ? 3 : 0);
+    add_box(&spec, "u", reach[shape], across[shape], shape == 2 ? 3 : 0);
     if (shape == 1)
         add_box(&spec, "v", 1, 1, 0);
     str_printf(&spec, ") %s'}\n", shape == 2 ? "" : ">> 2");
@@ -117,8 +116,8 @@ static void run(const char *type, const char *mode, int shape, const int64_t *si
 Test(dots, every_boundary)
 {
     static const char *const boundary[] = { "clamp", "{constant: 3}", "mirror", "reflect", "wrap", "interior" };
-    for (int64_t i = 0; i < 18; i++) {
-        const int64_t size[8] = { 9 + i % 2, 17 + i % 2, 133 + (i + i / 6) % 4 };
-        run(i % 2 ? "u8" : "i8", boundary[i % 6], (int)(i / 6 + i) % 3, size);
+    for (int64_t i = 0; i < 24; i++) {
+        const int64_t size[8] = { 11, 17 + i % 2, 133 + (i + i / 6) % 4 };
+        run(i % 2 ? "u8" : "i8", boundary[i % 6], (int)(i / 6 + i) % 4, size);
     }
 }

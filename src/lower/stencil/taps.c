@@ -92,11 +92,10 @@ static bool equal(const struct taps *t)
 
 /* PTX instructions a point, with and without: 25 points 25 and 28; 125 points on aligned rows 36 and 130, on skewed ones
  * 76 and 131.  Of 125 different constants, of which LLVM keeps the products, ptxas 13 spilled. */
-enum { MANY = 27 };
-
 static bool many(const struct problem *p, struct taps *t)
 {
-    return p->rank > 2 && stencil_reads(p) > MANY && stencil_taps(p, t) && t->n > MANY;
+    enum { MANY = 27 };
+    return p->rank > 2 && stencil_reads(p) >= MANY && stencil_taps(p, t) && t->n >= MANY;
 }
 
 bool stencil_by_dots(const struct problem *p)
@@ -107,8 +106,9 @@ bool stencil_by_dots(const struct problem *p)
 
 bool stencil_shares_sums(const struct problem *p)
 {
+    enum { FEW = 27 };
     struct taps t;
-    return many(p, &t) && (equal(&t) || stencil_dots_pay(&t, p->rank));
+    return many(p, &t) && (equal(&t) ? t.n > FEW && stencil_reads(p) > FEW : stencil_dots_pay(&t, p->rank));
 }
 
 static bool reads_at(const struct taps *t, const struct tap *like, int last, int column)
