@@ -346,7 +346,7 @@ Test(stencil, shared_sums)
 {
     static const char *const boundary[] = { "clamp", "{constant: 3}", "mirror", "reflect", "wrap", "interior" };
     for (int64_t i = 0; i < 12; i++) {
-        const int64_t size[8] = { 9, 18 + i % 2, 133 + (i + i / 6) % 4 };
+        const int64_t size[8] = { 11, 18 + i % 2, 133 + (i + i / 6) % 4 };
         run_shared(boundary[i % 6], size, (i + i / 6) % 4 < 2);
     }
 }

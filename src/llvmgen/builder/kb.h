@@ -178,8 +178,11 @@ kb_val kb_funnel(kb *k, kb_val low, kb_val high, kb_val bits);
 /* Four bytes of two words: digit i of `which`, 4 bits each, is the number of the result's byte i, 0 to 3 in `low` and 4
  * to 7 in `high`; u32. */
 kb_val kb_permute(kb *k, kb_val low, kb_val high, unsigned which);
+kb_val kb_permute_by(kb *k, kb_val low, kb_val high, kb_val which); /* the same, by digits (u32) up to 7 */
 /* The four bytes of a word (u32), signed or not, and `plus` (i32), added up. */
 kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus);
+/* The four bytes of a word (u32), each times a byte of another one, all without sign, and `plus` (u32), added up. */
+kb_val kb_dot_bytes(kb *k, kb_val word, kb_val times, kb_val plus);
 kb_val kb_ctz(kb *k, kb_val a); /* of 0: the width */
 kb_val kb_clz(kb *k, kb_val a);
 kb_val kb_fusing(kb *k,

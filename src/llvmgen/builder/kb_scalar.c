@@ -212,20 +212,28 @@ kb_val kb_funnel(kb *k, kb_val low, kb_val high, kb_val bits)
                    kb_uni_max(kb_uni_max(low.uni, high.uni), bits.uni));
 }
 
-kb_val kb_permute(kb *k, kb_val low, kb_val high, unsigned which)
+kb_val kb_permute_by(kb *k, kb_val low, kb_val high, kb_val which)
 {
-    if (low.ty != TY_U32 || high.ty != TY_U32) {
-        kb_misuse(k, "bytes of %s and %s", ty_name(low.ty), ty_name(high.ty));
+    if (low.ty != TY_U32 || high.ty != TY_U32 || which.ty != TY_U32) {
+        kb_misuse(k, "bytes of %s and %s by %s", ty_name(low.ty), ty_name(high.ty), ty_name(which.ty));
         return low;
     }
     if (k->target->permute)
-        return kb_make(k->target->permute(k, low.ir, high.ir, which), TY_U32, kb_uni_max(low.uni, high.uni));
+        return kb_make(k->target->permute(k, low.ir, high.ir, which.ir), TY_U32,
+                       kb_uni_max(kb_uni_max(low.uni, high.uni), which.uni));
+    const kb_val both = kb_or(k, kb_cast(k, low, TY_U64), kb_shl(k, kb_cast(k, high, TY_U64), 32));
     kb_val all = kb_imm(k, TY_U32, 0);
     for (int i = 0; i < 4; i++) {
-        const int from = (int)(which >> 4 * i & 7);
-        all = kb_or(k, all, kb_shl(k, kb_and(k, kb_shr(k, from < 4 ? low : high, from % 4 * 8), 255), 8 * i));
+        const kb_val from = kb_and(k, kb_shr(k, which, 4 * i), 7),
+                     byte = kb_shr(k, both, kb_cast(k, kb_mul(k, from, 8), TY_U64));
+        all = kb_or(k, all, kb_shl(k, kb_and(k, kb_cast(k, byte, TY_U32), 255), 8 * i));
     }
     return all;
+}
+
+kb_val kb_permute(kb *k, kb_val low, kb_val high, unsigned which)
+{
+    return kb_permute_by(k, low, high, kb_imm(k, TY_U32, which));
 }
 
 kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus)
@@ -239,6 +247,21 @@ kb_val kb_sum_bytes(kb *k, kb_val word, bool is_signed, kb_val plus)
         return kb_make(k->target->sum_bytes(k, word.ir, is_signed, plus.ir), TY_I32, uni);
     for (int i = 0; i < 4; i++)
         plus = kb_add(k, plus, kb_cast(k, kb_extract(k, &word, i, is_signed ? TY_I8 : TY_U8), TY_I32));
+    return plus;
+}
+
+kb_val kb_dot_bytes(kb *k, kb_val word, kb_val times, kb_val plus)
+{
+    const kb_uni uni = kb_uni_max(kb_uni_max(word.uni, times.uni), plus.uni);
+    if (word.ty != TY_U32 || times.ty != TY_U32 || plus.ty != TY_U32) {
+        kb_misuse(k, "bytes of %s times those of %s, and %s", ty_name(word.ty), ty_name(times.ty), ty_name(plus.ty));
+        return plus;
+    }
+    if (k->target->dot_bytes)
+        return kb_make(k->target->dot_bytes(k, word.ir, times.ir, plus.ir), TY_U32, uni);
+    for (int i = 0; i < 4; i++)
+        plus =
+            kb_add(k, plus, kb_mul(k, kb_and(k, kb_shr(k, word, 8 * i), 255), kb_and(k, kb_shr(k, times, 8 * i), 255)));
     return plus;
 }
 

@@ -52,8 +52,10 @@ struct kb_target {
     LLVMValueRef (*redux)(kb *k, enum kb_rmw op, LLVMValueRef x, bool is_signed); /* i32; NULL: none */
     /* The four bytes of an i32, and another i32, added up; NULL: no instruction for it. */
     LLVMValueRef (*sum_bytes)(kb *k, LLVMValueRef word, bool is_signed, LLVMValueRef plus);
-    /* Four bytes of two i32, by digits of `which`, see kb_permute(); NULL: no instruction for it. */
-    LLVMValueRef (*permute)(kb *k, LLVMValueRef low, LLVMValueRef high, unsigned which);
+    /* The four bytes of an i32, each times one of another, all without sign, and a third i32, added up; NULL: no instruction for it. */
+    LLVMValueRef (*dot_bytes)(kb *k, LLVMValueRef word, LLVMValueRef times, LLVMValueRef plus);
+    /* Four bytes of two i32, by digits of an i32, see kb_permute(); NULL: no instruction for it. */
+    LLVMValueRef (*permute)(kb *k, LLVMValueRef low, LLVMValueRef high, LLVMValueRef which);
     void (*barrier)(kb *k);
     void (*team_barrier)(kb *k, int id, int threads);
     void (*warp_sync)(kb *k);

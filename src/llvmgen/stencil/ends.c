@@ -7,12 +7,15 @@
  *
  *     interior   not at all: the points that read it are skipped
  *     constant   a choice for each value; for bytes that are computed with in words, a mask for each word
+ *     clamp, reflect, mirror
+ *                of bytes that are computed with in words, by a permutation of the word and the one beside it
  *     others     of elements of two bytes, where rows skew: for each column of the window, the lanes in which it lies beyond
  *                an end load what stands for it
  */
 #include "stencil_gen.h"
 
 #include "llvmgen/builder/kb_target.h"
+#include "lower/stencil/taps.h"
 
 static enum boundary_mode mode_of(const struct window *w, int input)
 {
@@ -26,7 +29,8 @@ bool ends_mended(const struct window *w, int input)
 {
     const enum boundary_mode mode = mode_of(w, input);
     const bool again = w->skewed && w->g->p->input[input].array.stride == 2;
-    return w->place == PLACE_ROWS && w->vectors && (again || mode == BOUND_INTERIOR || mode == BOUND_CONSTANT);
+    return w->place == PLACE_ROWS && w->vectors &&
+           (again || mode == BOUND_INTERIOR || mode == BOUND_CONSTANT || w->word_ends >> input & 1);
 }
 
 int64_t ends_beyond(const struct gen *g)
@@ -141,6 +145,102 @@ static void mask_word(struct window *w, const struct cell *like, int64_t constan
     }
 }
 
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+enum {
+    NEAR = 2,
+    WORD = 4,
+    BEYOND = NEAR + WORD - 1
+}; /* what stands for a byte is in its own word or in the next one */
+
+uint64_t ends_in_words(const struct window *w)
+{
+    uint64_t all = 0;
+    for (int i = 0; i < w->g->p->ninputs; i++) {
+        const struct prog_array *a = &w->g->p->input[i].array;
+        const enum boundary_mode mode = mode_of(w, i);
+        const struct reach r = stencil_input_reach(w->g->p, i);
+        const int last = w->rank - 1;
+        const bool words = a->stride == 1 && w->points[last] % WORD == 0 && (w->skewed || r.hi[last] - r.lo[last] > 2);
+        if (words && (mode == BOUND_CLAMP || mode == BOUND_REFLECT || mode == BOUND_MIRROR) &&
+            stencil_symmetric_rows(w->g->p, i, NEAR))
+            all |= (uint64_t)1 << i;
+    }
+    return all;
+}
+
+/* The column, from the word's first one, that stands for byte `in` of a word whose first column is so many before the
+ * row's first one, or, at its other end, which has so many columns in it; 16 bits, as kb_permute() takes them. */
+static uint64_t standing(enum boundary_mode mode, bool left, int columns)
+{
+    uint64_t digits = 0;
+    for (int in = 0; in < WORD; in++) {
+        const int edge = left ? columns : columns - 1, out = left ? edge - in : in - edge;
+        const int more = mode == BOUND_CLAMP ? 0 : mode == BOUND_REFLECT ? out - 1 : out;
+        const int at = out <= 0 ? in : left ? edge + more : edge - more;
+        digits |= (uint64_t)(at & 7) << 4 * in;
+    }
+    return digits;
+}
+
+/* Entry `number` (u32) of a table of 16 bits each, of which there are eight. */
+static kb_val looked_up(kb *k, const uint64_t table[2], kb_val number)
+{
+    const kb_val half =
+        kb_select(k, kb_lt(k, number, 4), kb_imm(k, TY_U64, (int64_t)table[0]), kb_imm(k, TY_U64, (int64_t)table[1]));
+    return kb_cast(k, kb_shr(k, half, kb_cast(k, kb_mul(k, kb_and(k, number, 3), 16), TY_U64)), TY_U32);
+}
+
+/* How the word at column x is made of itself and the one beside it. */
+static kb_val permutation(const struct window *w, enum boundary_mode mode, int x, kb_val at_left)
+{
+    enum { ITSELF = 0x3210 };
+    kb *k = w->g->k;
+    uint64_t left[2] = { 0 }, right[2] = { 0 };
+    for (int i = 0; i < BEYOND; i++) {
+        left[i / 4] |= standing(mode, true, i + 1) << i % 4 * 16;
+        right[i / 4] |= standing(mode, false, WORD - 1 - i) << i % 4 * 16;
+    }
+    const kb_val before = kb_cast(k, kb_sub(k, kb_neg(k, column(w, x)), 1), TY_U32),
+                 after = kb_cast(k, kb_sub(k, kb_add(k, column(w, x), WORD - 1), length(w)), TY_U32),
+                 which = kb_select(k, at_left, looked_up(k, left, before), looked_up(k, right, after));
+    const kb_val leaves = kb_lt(k, kb_select(k, at_left, before, after), BEYOND);
+    return kb_select(k, leaves, which, kb_imm(k, TY_U32, ITSELF));
+}
+
+static const struct cell *in_word(struct window *w, const struct cell *like, int from)
+{
+    for (int i = 0; i < WORD; i++) {
+        int at[SPACE_MAX] = { like->at[0], like->at[1], like->at[2] };
+        at[w->rank - 1] = from + i;
+        const struct cell *c = window_cell(w, like->input, like->field, at);
+        if (c && c->word.ir)
+            return c;
+    }
+    return NULL;
+}
+
+/* The word that this value came in, and all others with it. */
+static void permute_word(struct window *w, const struct cell *like)
+{
+    kb *k = w->g->k;
+    const LLVMValueRef old = like->word.ir;
+    const int x = like->at[w->rank - 1] - like->byte;
+    const struct cell *const before = in_word(w, like, x - WORD), *const after = in_word(w, like, x + WORD);
+    const kb_val at_left = kb_lt(k, column(w, 0), WORD * WORD), left = after ? after->word : like->word,
+                 right = before ? before->word : like->word,
+                 word = kb_permute_by(k, like->word, kb_select(k, at_left, left, right),
+                                      permutation(w, mode_of(w, like->input), x, at_left));
+    for (int i = 0; i < w->ncells; i++) {
+        struct cell *c = &w->cell[i];
+        if (c->word.ir != old)
+            continue;
+        c->word = word;
+        c->v = kb_extract(k, &word, c->byte, w->g->p->input[c->input].array.field[0].type);
+        c->mended = true;
+    }
+}
+
 static void choose_constant(struct window *w, struct cell *c)
 {
     kb *k = w->g->k;
@@ -166,7 +266,7 @@ void ends_mend(struct window *w)
         case BOUND_CLAMP:
         case BOUND_WRAP:
         case BOUND_REFLECT:
-        case BOUND_MIRROR: reload_column(w, c); break;
+        case BOUND_MIRROR: (w->word_ends >> c->input & 1 ? permute_word : reload_column)(w, c); break;
         }
     }
 }

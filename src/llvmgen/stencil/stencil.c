@@ -254,10 +254,11 @@ static void window(struct sweep *s, const int *points, enum placement place)
     w.box = s->box;
     w.by_distance = s->turned || stencil_packs(s->g->p) || stencil_narrow(s->g->p);
     if (shares_sums(s, &w)) {
+        w.word_ends = ends_in_words(&w);
         window_collect(&w);
         struct stencil_point *sp = sweep_points(s, &w);
         if (sp)
-            packed_sums(&w, sp);
+            (stencil_by_dots(s->g->p) ? packed_dots : packed_sums)(&w, sp);
         free(sp);
     } else {
         window_load(&w);

@@ -85,6 +85,7 @@ struct window {
     bool by_distance;            /* PLACE_ROWS: places of columns are computed from the row's first point */
     bool partial;                /* values grow plane by plane: what is read around points lies in the newest, … */
     int away;                    /* … and the points are those so many places on, which may not exist */
+    uint64_t word_ends;          /* a bit per input: see ends_in_words() */
     bool whole;                  /* all points exist and none is skipped, whatever the placement says */
     kb_val exists;               /* bool: points may exist; ir NULL: they may */
     kb_val any;                  /* bool: there is a point to compute; ir NULL: there is one */
@@ -120,6 +121,8 @@ bool ends_mended(const struct window *w, int input);
 /* Columns of which the windows of points that exist read fewer beyond either end of a row. */
 int64_t ends_beyond(const struct gen *g);
 void ends_mend(struct window *w);
+/* The inputs whose words at the ends of rows can be made of those beside them, in windows of sums that share parts. */
+uint64_t ends_in_words(const struct window *w);
 /* Where dimension d of an input is read `at` from the first point. *outside: replaces the value in `beyond` then; ir
  * NULL: never. */
 kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond);
@@ -226,6 +229,10 @@ void packed_row(struct stencil_point *sp, int n);
 /* The same for all points of a window whose cells have been collected and not loaded, in row-major order, where
  * stencil_shares_sums() (sums.c). */
 void packed_sums(struct window *w, struct stencil_point *sp);
+/* The same where stencil_by_dots() (dots.c). */
+void packed_dots(struct window *w, struct stencil_point *sp);
+/* Load what lies in a plane of such a window. */
+void packed_plane(struct window *w, int z);
 kb_val stencil_gather(struct stencil_point *sp, const struct expr *e);
 
 #endif

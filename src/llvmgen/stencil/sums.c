@@ -321,7 +321,7 @@ static void forget(struct sums *s)
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
-static void load_plane(struct window *w, int z)
+void packed_plane(struct window *w, int z)
 {
     for (int i = 0; i < w->ncells; i++)
         if (w->cell[i].at[0] == z)
@@ -396,7 +396,7 @@ void packed_sums(struct window *w, struct stencil_point *sp)
     for (int i = 0; i < w->ncells; i++)
         w->cell[i].late = true;
     for (int z = s->first; z < w->points[0] + s->last; z++) {
-        load_plane(w, z);
+        packed_plane(w, z);
         take_plane(s, sp, sum, z);
         forget(s);
     }

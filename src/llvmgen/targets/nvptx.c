@@ -134,9 +134,15 @@ static LLVMValueRef nv_sum_bytes(kb *k, LLVMValueRef word, bool is_signed, LLVMV
     return kb_call(k, is_signed ? "llvm.nvvm.idp4a.s.s" : "llvm.nvvm.idp4a.u.u", i32_ty(k), 3, args, false);
 }
 
-static LLVMValueRef nv_permute(kb *k, LLVMValueRef low, LLVMValueRef high, unsigned which)
+static LLVMValueRef nv_dot_bytes(kb *k, LLVMValueRef word, LLVMValueRef times, LLVMValueRef plus)
 {
-    LLVMValueRef args[] = { low, high, i32(k, which) };
+    LLVMValueRef args[] = { word, times, plus };
+    return kb_call(k, "llvm.nvvm.idp4a.u.u", i32_ty(k), 3, args, false);
+}
+
+static LLVMValueRef nv_permute(kb *k, LLVMValueRef low, LLVMValueRef high, LLVMValueRef which)
+{
+    LLVMValueRef args[] = { low, high, which };
     return kb_call(k, "llvm.nvvm.prmt", i32_ty(k), 3, args, false);
 }
 
@@ -190,6 +196,9 @@ LLVMValueRef nv_asm(kb *k, LLVMTypeRef ret, const char *text, const char *constr
 }
 
 #define HOOK(hook) .hook = nv_##hook,
-const struct kb_target kb_target_nvptx = {
-    .name = "nvptx64", .sum_bytes = nv_sum_bytes, .permute = nv_permute, .narrow_fma = nv_narrow_fma, KB_HOOKS(HOOK)
-};
+const struct kb_target kb_target_nvptx = { .name = "nvptx64",
+                                           .sum_bytes = nv_sum_bytes,
+                                           .dot_bytes = nv_dot_bytes,
+                                           .permute = nv_permute,
+                                           .narrow_fma = nv_narrow_fma,
+                                           KB_HOOKS(HOOK) };

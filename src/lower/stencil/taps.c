@@ -2,6 +2,8 @@
 /* taps.c - outputs of bytes as sums of reads; see taps.h. */
 #include "lower/stencil/taps.h"
 
+#include "lower/stencil/dots.h"
+
 #include <string.h>
 
 static bool add_tap(const struct problem *p, struct taps *t, const struct expr *e, unsigned times)
@@ -90,9 +92,48 @@ static bool equal(const struct taps *t)
 
 /* PTX instructions a point, with and without: 25 points 25 and 28; 125 points on aligned rows 36 and 130, on skewed ones
  * 76 and 131.  Of 125 different constants, of which LLVM keeps the products, ptxas 13 spilled. */
-bool stencil_shares_sums(const struct problem *p)
+static bool many(const struct problem *p, struct taps *t)
 {
     enum { MANY = 27 };
+    return p->rank > 2 && stencil_reads(p) >= MANY && stencil_taps(p, t) && t->n >= MANY;
+}
+
+bool stencil_by_dots(const struct problem *p)
+{
     struct taps t;
-    return p->rank > 2 && stencil_reads(p) > MANY && stencil_taps(p, &t) && t.n > MANY && equal(&t);
+    return many(p, &t) && !equal(&t) && stencil_dots_pay(&t, p->rank);
+}
+
+bool stencil_shares_sums(const struct problem *p)
+{
+    enum { FEW = 27 };
+    struct taps t;
+    return many(p, &t) && (equal(&t) ? t.n > FEW && stencil_reads(p) > FEW : stencil_dots_pay(&t, p->rank));
+}
+
+static bool reads_at(const struct taps *t, const struct tap *like, int last, int column)
+{
+    struct tap at = *like;
+    at.at[last] = column;
+    for (int i = 0; i < t->n; i++)
+        if (t->tap[i].input == like->input && !memcmp(t->tap[i].at, at.at, sizeof at.at))
+            return true;
+    return false;
+}
+
+bool stencil_symmetric_rows(const struct problem *p, int input, int most)
+{
+    const int last = p->rank - 1;
+    struct taps t;
+    if (!stencil_taps(p, &t))
+        return false;
+    for (int i = 0; i < t.n; i++) {
+        const int far = t.tap[i].at[last] < 0 ? -t.tap[i].at[last] : t.tap[i].at[last];
+        if (t.tap[i].input == input && far > most)
+            return false;
+        for (int x = -far; x <= far && t.tap[i].input == input; x++)
+            if (!reads_at(&t, &t.tap[i], last, x))
+                return false;
+    }
+    return true;
 }

@@ -29,5 +29,10 @@ struct taps {
 bool stencil_taps(const struct problem *p, struct taps *t);
 /* Are points sums of so many reads, alike but for their places, that windows of them share parts of these? */
 bool stencil_shares_sums(const struct problem *p);
+/* And are these parts words of four bytes (dots.h), not sums of rows and planes? */
+bool stencil_by_dots(const struct problem *p);
+
+/* Does what points read of each row of an input lie around their own column, none missing, at most so far away? */
+bool stencil_symmetric_rows(const struct problem *p, int input, int most);
 
 #endif

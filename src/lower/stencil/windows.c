@@ -85,9 +85,11 @@ static void set_min_blocks(struct planner *pl, struct plan_case *c, struct shape
  * points read are kept, too: ptxas 13 spilled of 50 words on skewed rows and of 64 on others, and not of 40 and 48. */
 static int most_words(const struct problem *p, const struct plan_case *c)
 {
-    enum { MOST = 64, CROWDED = 48, CROWDED_SKEWED = 40, MANY = 19 };
+    enum { MOST = 64, FAR = 80, CROWDED = 48, CROWDED_SKEWED = 40, MANY = 19 };
+    const struct reach r = stencil_space_reach(p);
+    const bool far = r.lo[0] < -1 || r.hi[0] > 1;
     if (p->rank < 3 || stencil_reads(p) <= MANY)
-        return MOST;
+        return p->rank > 2 && far && !stencil_skewed(c) ? FAR : MOST;
     return stencil_skewed(c) ? CROWDED_SKEWED : CROWDED;
 }
 
@@ -229,15 +231,19 @@ static bool slow(const struct problem *p)
  * functions, which want more points at once; elements that are no vectors, or of another number. */
 static const char *kind(const struct planner *pl, bool shifted)
 {
+    enum { FEW = 40 };
     static const struct shape one = { .points_x = 1, .points_y = 1, .points_z = 1 };
     const struct problem *p = pl->plan->problem;
     const struct reach r = stencil_space_reach(p);
     const bool near = r.lo[0] >= -1 && r.hi[0] <= 1;
     const int vector = stencil_vector(p);
     if (stencil_shares_sums(p))
-        return "sums";
+        return !stencil_by_dots(p) ? "sums" : stencil_reads(p) > FEW ? "dots" : "few dots";
     if (p->rank > 2)
-        return stencil_narrow(p) ? "" : !near && !shifted ? "far" : stencil_packs(p) ? "packed" : "";
+        return stencil_narrow(p)   ? ""
+               : !near && !shifted ? (stencil_packs(p) ? "far packed" : "far")
+               : stencil_packs(p)  ? "packed"
+                                   : "";
     if (shifted && stencil_packs(p))
         return "packed";
     if (vector != 4)
@@ -349,7 +355,8 @@ void stencil_multi_write_plan(struct planner *pl, const struct strategy *row)
         window_case(pl, row, "vectors", guard, vector, true, NULL);
     if (vector > 1 && guard.n > 0 && stencil_one_tree(p))
         window_case(pl, row, "vectors_unaligned", rows_whole(p, vector), vector, false, NULL);
-    else if (vector > 1 && guard.n > 0 && p->rank > 1 && !work_is_heavy(p) && divides_shifts(pl, vector))
+    else if (vector > 1 && guard.n > 0 && p->rank > 1 && (!work_is_heavy(p) || stencil_shares_sums(p)) &&
+             divides_shifts(pl, vector))
         shifted_cases(pl, row, vector < SHIFTS ? vector : SHIFTS, longer(pl, vector));
     window_case(pl, row, "columns", (struct formula){ 0 }, 1, false, NULL);
 }
