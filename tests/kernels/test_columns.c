@@ -220,3 +220,20 @@ Test(columns, segments_in_tiles)
         harness_close(&h);
     }
 }
+
+/* So many arrays that shared memory has no room for tiles of them. */
+Test(columns, arrays_beyond_tiles)
+{
+    char spec[1024] = "kind: scan\ninputs:\n", map[256] = "x0";
+    for (int i = 0; i < 20; i++)
+        snprintf(spec + strlen(spec), sizeof spec - strlen(spec), "  x%d: 'f64[d, m, n]'\n", i);
+    for (int i = 1; i < 20; i++)
+        snprintf(map + strlen(map), sizeof map - strlen(map), " + x%d", i);
+    snprintf(spec + strlen(spec), sizeof spec - strlen(spec),
+             "over: m\noperator: max\nmap: %s\noutputs: {y: 'f64[d, m, n]'}\n", map);
+    struct harness h;
+    cr_assert(harness_open(&h, "many", spec, "sm_75", NULL), "%s", h.text); /* 64 KB */
+    harness_data_at(&h, (int64_t[]){ 300, 5, 3 }, 3, 0, false);
+    cr_expect(harness_check(&h, "seed:1,race,uninit,sms:1"), "%s", h.text);
+    harness_close(&h);
+}

@@ -2,7 +2,7 @@
 /* tile.c - scans of many short segments, a thread each, in shared memory.
  *
  *     fetch    the block's planes, a stretch of every input, arrive as whole words;  barrier
- *     scan     a thread walks along its segment from place to place of the tile, some positions at a time
+ *     scan     a thread walks along a segment from place to place of the tile, some positions at a time, then the next one
  *     leave    barrier;  the same stretch of every output leaves as whole words
  *
  * Neighbouring threads have neighbouring columns of a plane, or neighbouring rows.  Their places lie a plane apart, so
@@ -229,7 +229,7 @@ static void scan_part(struct part *s, struct scan_segment *segment, kb_val base,
     run_set(g, carry, run_of(g, items_last(&s->h), kb_false(k)));
 }
 
-/* The one that begins at element `first` of the tile. */
+/* One of the block's. */
 static void scan_segment(struct tile *t, kb_val number, kb_val row, kb_val column)
 {
     struct gen *g = t->g;
@@ -281,11 +281,12 @@ void emit_segscan_tile(struct gen *g)
                 moved_new(&t, i);
         fetch(&t);
         kb_barrier(k);
-        const kb_val tid = kb_tid(k), row = kb_div(k, tid, inner), column = kb_sub(k, tid, kb_mul(k, row, inner));
-        const kb_val number = kb_add(k, segments, kb_cast(k, tid, TY_I64));
-        const kb_val exists = kb_and(k, kb_lt(k, row, planes), kb_lt(k, number, gen_value(g, VAL_SEGMENTS)));
-        kb_if(k, exists) {
-            scan_segment(&t, number, row, column);
+        const kb_val columns = kb_cast(k, kb_mul(k, planes, inner), TY_I64);
+        const kb_val mine = kb_min(k, kb_sub(k, gen_value(g, VAL_SEGMENTS), segments), columns);
+        kb_for(k, q, kb_tid(k), kb_cast(k, mine, TY_I32), kb_threads(k)) {
+            LET(row, kb_div(k, q, inner));
+            const kb_val column = kb_sub(k, q, kb_mul(k, row, inner));
+            scan_segment(&t, kb_add(k, segments, kb_cast(k, q, TY_I64)), row, column);
         }
         kb_barrier(k);
         leave(&t);

@@ -11,6 +11,7 @@
 
 enum {
     WORD = 4,
+    THREADS = 128,
     AT_ONCE = 4,
     SECTORS = 64, /* bytes: longer runs of inner elements lanes may as well load from memory */
     SHORT = 4,
@@ -75,24 +76,37 @@ bool segscan_tile_fits(const struct problem *p, const struct device *d, struct a
 
 static struct formula inner(const struct problem *p) { return scan_trailing(p) ? f_const(1) : segments_inner(p); }
 
-static struct formula plane(const struct problem *p) { return f_mul(scan_length(p), inner(p)); }
+/* Of so many planes, or positions of one. */
+static struct formula across(const struct problem *p, struct formula n)
+{
+    return scan_trailing(p) ? n : f_mul(n, inner(p));
+}
 
-/* Planes of a block, so many that each block's begin at a word; with what is left free after a plane. */
+static struct formula plane(const struct problem *p) { return across(p, scan_length(p)); }
+
+/* Planes that the tile has room for, with what is left free after each. */
+static struct formula fitting(const struct problem *p, const struct plan_case *c)
+{
+    return f_div(scan_tile_elements(c),
+                 f_add(plane(p), scan_trailing(p) ? f_const(in_word(p)) : f_max(inner(p), in_word(p))));
+}
+
+/* Planes of a block, so many that each block's begin at a word.  Of short segments threads take several, which share what a
+ * thread does once, and none takes one more than others. */
 static struct formula planes(const struct problem *p, const struct plan_case *c)
 {
-    const int unit = in_word(p);
-    const struct formula room = f_add(plane(p), f_max(inner(p), unit));
-    const struct formula fit = f_div(scan_tile_elements(c), room);
-    const struct formula most = f_min(f_div(c->tunable[TN_THREADS], inner(p)), fit);
+    const int unit = in_word(p), threads = c->tunable[TN_THREADS];
+    const struct formula rounds = f_max(f_div(across(p, fitting(p, c)), threads), 1), whole = f_mul(rounds, threads);
+    const struct formula most = f_min(scan_trailing(p) ? whole : f_div(whole, inner(p)), fitting(p, c));
     return unit == 1 ? most : f_mul(f_div(most, unit), unit);
 }
 
 /* Three of four threads have a segment, and there are segments for all multiprocessors. */
 static struct formula worth(const struct problem *p, const struct plan_case *c)
 {
-    const struct formula busy = f_mul(f_mul(planes(p, c), inner(p)), 4);
+    const struct formula busy = f_le(3 * c->tunable[TN_THREADS], f_mul(across(p, planes(p, c)), 4));
     const struct formula enough = f_and(f_le(f_mul(plan_sms(p), EACH), scan_segments(p)), f_le(SHORT, scan_length(p)));
-    const struct formula all = f_and(f_le(3 * c->tunable[TN_THREADS], busy), enough);
+    const struct formula all = f_and(busy, enough);
     return scan_trailing(p) ? all : f_and(f_lt(f_mul(inner(p), access_widest(p)), SECTORS), all);
 }
 
@@ -109,6 +123,8 @@ static bool wanted(const struct problem *p)
 static void add_case(struct planner *pl, const struct strategy *row, const char *name, int bytes)
 {
     const struct problem *p = pl->plan->problem;
+    if (!plan_pinned(pl) && bytes_of(p) * THREADS * AT_ONCE > bytes)
+        return; /* so many arrays */
     struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
     struct formula aligned = { 0 };
     plan_case_variant(pl, c, "");
@@ -117,11 +133,9 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     const int positions = bytes / (bytes_of(p) * c->tunable[TN_THREADS] * c->tunable[TN_VECTOR]);
     if (!c->overridden[TN_ITEMS])
         plan_set(c, TN_ITEMS, positions < 1 ? 1 : positions > 64 ? 64 : positions, "shared memory");
-    c->code.guard = f_and(f_le(1, inner(p)), f_and(f_lt(1, plane(p)), f_lt(0, planes(p, c))));
+    c->code.guard = plan_pinned(pl) ? f_and(f_lt(1, plane(p)), f_lt(0, planes(p, c))) : worth(p, c);
     if (access_aligned_guard(p, in_word(p), true, &aligned))
         c->code.guard = f_and(c->code.guard, aligned);
-    if (!plan_pinned(pl))
-        c->code.guard = f_and(worth(p, c), c->code.guard);
 }
 
 void segscan_tile_plan(struct planner *pl, const struct strategy *row)
@@ -142,7 +156,7 @@ bool segscan_tile_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, VAL_PER_TILE, TY_I32, planes(p, c));
     plan_value_arg(k, VAL_COLUMNS, TY_I32, inner(p));
     plan_value_arg(k, VAL_RECIPROCAL, TY_I64, f_add(f_div((int64_t)1 << 32, plane(p)), 1));
-    plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), f_mul(planes(p, c), inner(p))), 1));
+    plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), across(p, planes(p, c))), 1));
     const struct misfit m[] = { { c->tunable[TN_THREADS] % 32, "threads must be a multiple of 32" },
                                 { bytes > pl->plan->device.shared_per_block, "the tile does not fit shared memory" },
                                 { 0 } };
