@@ -5,6 +5,7 @@
  *     scan     a thread walks along a segment from place to place of the tile, some positions at a time, then the next one
  *     leave    barrier;  the same stretch of every output leaves as whole words
  *
+ * An output takes the place of an input of its width: a thread writes positions when it has read them.
  * Neighbouring threads have neighbouring columns of a plane, or neighbouring rows.  Their places lie a plane apart, so
  * planes of an even number of runs are a run further apart in the tile: lanes then meet few banks twice.  As in
  * segreduce.tile, memory sees neither the shape of segments nor the width of elements.
@@ -60,7 +61,9 @@ static void moved_new(struct tile *t, int i)
     const enum ty unit = stride <= WORD ? TY_U32 : TY_U64;
     m->bytes = stride < WORD ? WORD : stride;
     m->per = m->bytes / stride;
-    m->tile = kb_shared_v(k, unit, (int)scan_tile_elements(g->c) / m->per, problem_array(g->p, i)->name);
+    const int place = segscan_tile_place(g->p, i);
+    m->tile = place < i ? t->of[place].tile
+                        : kb_shared_v(k, unit, (int)scan_tile_elements(g->c) / m->per, problem_array(g->p, i)->name);
     m->from = kb_advance(k, array, t->first);
     m->array = ptr_as(m->from, unit);
     m->free = kb_name(units_free(t, m->per), "free");

@@ -30,12 +30,24 @@ static bool moves(const struct problem *p, int i)
 
 int segscan_tile_moved(const struct problem *p, int i) { return moves(p, i) ? problem_array(p, i)->stride : 0; }
 
-/* Bytes of a position, of all arrays that pass through shared memory. */
+int segscan_tile_place(const struct problem *p, int i)
+{
+    const int bytes = segscan_tile_moved(p, i);
+    int before = 0, place = i;
+    for (int o = p->ninputs; o < i; o++)
+        before += segscan_tile_moved(p, o) == bytes;
+    for (int a = p->ninputs - 1; a >= 0 && i >= p->ninputs; a--)
+        if (segscan_tile_moved(p, a) == bytes && before-- == 0)
+            place = a;
+    return place;
+}
+
+/* Bytes of a position, of all arrays that have a place in shared memory. */
 static int bytes_of(const struct problem *p)
 {
     int bytes = 0;
     for (int i = 0; i < p->ninputs + p->noutputs; i++)
-        bytes += segscan_tile_moved(p, i);
+        bytes += segscan_tile_place(p, i) == i ? segscan_tile_moved(p, i) : 0;
     return bytes;
 }
 
