@@ -101,7 +101,7 @@ static const struct closed {
       .results = 2147490000,
       .in = { "i + 1", "i" },
       .out = { "i + 1", "i - i % columns" },
-      .strategy = { "scan.pipeline", "segscan.staged", "scan.block@lanes=32" } },
+      .strategy = { "scan.pipeline", "segscan.tile", "segscan.staged", "scan.block@lanes=32" } },
     { .name = "segsum",
       .type = "f32",
       .rows = 65551,

@@ -188,3 +188,52 @@ Test(columns, few_places_of_bytes)
         harness_close(&h);
     }
 }
+
+/* Planes of few columns, and short rows, in shared memory: the last block has fewer, elements do not fill whole words, planes of an
+ * even number of runs lie a run further apart, and wider elements are units themselves. */
+Test(columns, segments_in_tiles)
+{
+    static const char *const spec[] = {
+        "kind: scan\ninputs: {x: 'i8[d, m, n]'}\nover: m\noperator: max\nmap: x * x\ndirection: reverse\n"
+        "outputs: {y: 'i8[d, m, n]', t: {type: 'i8[d, n]', value: total}}\n",
+        "kind: scan\ninputs: {x: 'i16[d, m, n]', z: 'f64[d, m, n]', w: 'i32[d]'}\nover: m\nmode: exclusive\n"
+        "operator: {state: i64, identity: 0, combine: 'select(b == 0, a, b)'}\nmap: i64(x) + index(m) + i64(w)\n"
+        "outputs: {y: 'i64[d, m, n]', r: {type: 'f64[d, m, n]', value: z + f64(w)}}\n",
+        "kind: scan\ninputs: {x: 'u8[d, m, n]', z: 'u8[d, m, n]'}\nover: [m, n]\noperator: max\nmap: x - z\n"
+        "outputs: {y: 'u8[d, m, n]', at: {type: 'i16[d, m, n]', value: 'i16(index(n)) + i16(s)'}}\n",
+    };
+    static const int64_t sizes[][3] = {
+        { 700, 40, 4 }, { 1333, 6, 6 }, { 1031, 9, 3 }, { 613, 32, 1 }, { 2001, 5, 2 }
+    };
+    static const char *const pinned[] = { "strategy", "segscan.tile", "threads", "64", "vector", "2", NULL };
+    for (int i = 0; i < 2 * 3 * 5; i++) {
+        const int64_t *size = sizes[i % 5];
+        struct harness h;
+        cr_assert(harness_open(&h, "short", spec[i / 5 % 3], i % 4 ? "sm_90" : "sm_75", i < 15 ? NULL : pinned), "%s",
+                  h.text);
+        harness_data_at(&h, (int64_t[]){ size[0], i / 5 % 3 < 2 ? size[1] : size[1] / 2, size[2] }, 3, 0, false);
+        cr_expect(harness_check(&h, i % 2 ? "seed:1,race,uninit,guard,sms:1" : "seed:2,race,uninit,sms:1"),
+                  "%d: %s\n%s", i, h.text, spec[i / 5 % 3]);
+        const bool large = i == 5 || i == 8; /* too few planes of 26 bytes per element */
+        cr_expect_eq(strncmp(ptxgen_host_case(h.host), "tile", 4) == 0, !large, "%d: case %s", i,
+                     ptxgen_host_case(h.host));
+        harness_close(&h);
+    }
+}
+
+/* So many arrays that shared memory has no room for tiles of them. */
+Test(columns, arrays_beyond_tiles)
+{
+    char spec[1024] = "kind: scan\ninputs:\n", map[256] = "x0";
+    for (int i = 0; i < 20; i++)
+        snprintf(spec + strlen(spec), sizeof spec - strlen(spec), "  x%d: 'f64[d, m, n]'\n", i);
+    for (int i = 1; i < 20; i++)
+        snprintf(map + strlen(map), sizeof map - strlen(map), " + x%d", i);
+    snprintf(spec + strlen(spec), sizeof spec - strlen(spec),
+             "over: m\noperator: max\nmap: %s\noutputs: {y: 'f64[d, m, n]'}\n", map);
+    struct harness h;
+    cr_assert(harness_open(&h, "many", spec, "sm_75", NULL), "%s", h.text); /* 64 KB */
+    harness_data_at(&h, (int64_t[]){ 300, 5, 3 }, 3, 0, false);
+    cr_expect(harness_check(&h, "seed:1,race,uninit,sms:1"), "%s", h.text);
+    harness_close(&h);
+}

@@ -32,6 +32,10 @@ bool segscan_turns_fit(const struct planner *pl, const struct plan_case *c);
 /* The same for segments of pieces: in front of the cases from number `from` on. */
 void segscan_turn_pieces(struct planner *pl, int from);
 bool segscan_pieces_fit(const struct planner *pl, const struct plan_case *c);
+/* segscan.tile: bytes of the elements of array number i, inputs first, if it passes through shared memory; else 0. */
+int segscan_tile_moved(const struct problem *p, int i);
+/* The array in whose place of shared memory it lies: its own, or that of an input as wide, which is read before. */
+int segscan_tile_place(const struct problem *p, int i);
 bool segscan_check(struct planner *pl, const struct plan_case *c);
 
 #endif
