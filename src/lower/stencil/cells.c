@@ -140,6 +140,16 @@ int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c)
     return count(p, points, false, NULL).all;
 }
 
+int64_t stencil_case_loads(const struct problem *p, const struct plan_case *c)
+{
+    int points[SPACE_MAX] = { 0 };
+    points_of(p, c, points);
+    const struct values v = count(p, points, false, NULL);
+    const bool once =
+        stencil_streams(c) && (stencil_keeps(p, c) || stencil_partial(p, c)); /* for all planes that read it */
+    return once ? v.all - v.shared : v.all;
+}
+
 int64_t stencil_case_words(const struct problem *p, const struct plan_case *c)
 {
     int points[SPACE_MAX] = { 0 };

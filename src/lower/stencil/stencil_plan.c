@@ -332,7 +332,7 @@ void stencil_explain(const struct problem *p, const struct plan_case *c, struct 
     int n = 1;
     for (int d = 0; d < p->rank; d++)
         n *= stencil_points(c, p->rank, d);
-    const int64_t reads = stencil_window_cells(p, &one), loads = stencil_case_cells(p, c);
+    const int64_t reads = stencil_window_cells(p, &one), loads = stencil_case_loads(p, c);
     str_printf(out,
                "    window         %d point%s of %lld reads each from %lld loaded values: each is used %.1f times\n", n,
                n == 1 ? "" : "s", (long long)reads, (long long)loads, loads ? (double)(n * reads) / (double)loads : 0);

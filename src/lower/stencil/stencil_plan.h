@@ -27,6 +27,8 @@ struct shape stencil_tuned(struct arena *a, const struct problem *p, const struc
 /* Values that a window of this shape holds at once, over all inputs. */
 int64_t stencil_window_cells(const struct problem *p, const struct shape *s);
 int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c);
+/* Values that a thread loads for its window, or for a place of a block that streams. */
+int64_t stencil_case_loads(const struct problem *p, const struct plan_case *c);
 /* Words of four bytes that they lie in, where they are bytes. */
 int64_t stencil_case_words(const struct problem *p, const struct plan_case *c);
 /* Do the registers of a thread hold what its window reads? */
