@@ -52,8 +52,8 @@ Test(planes, values_that_registers_do_not_hold)
     }
 }
 
-/* Sums over many planes whose order is that of the planes grow as these arrive, also with factors, products that are fused, planes
- * that are left out, and arrays at the point; other orders do not. */
+/* Sums over many planes whose order is that of the planes grow as these arrive, by columns and by vectors, also with factors,
+ * products that are fused, planes that are left out, and arrays at the point; other orders do not. */
 Test(planes, values_that_grow)
 {
     static const struct {
@@ -64,9 +64,11 @@ Test(planes, values_that_grow)
                  { "k + c * (", "%su[%d, %d, %d] * c", ")", false, true },
                  { "(", "%su[%d, %d, %d]", ")", true, false } };
     static const char *const boundary[] = { "wrap", "interior", "{u: {d: {constant: 2}, m: clamp, n: mirror}}" };
-    const int64_t size[8] = { 19, 11, 37 };
-    const char *set[] = { "strategy", "stencil.stream", "threads", "32",       "block_x", "32", "block_y",
-                          "1",        "points_x",       "1",       "points_y", "10",      NULL, NULL };
+    const char *columns[] = { "strategy", "stencil.stream", "threads", "32", "block_x", "32", "points_x",
+                              "1",        "points_y",       "10",      NULL, NULL };
+    const char *vectors[] = {
+        "strategy", "stencil.stream", "threads", "32", "block_x", "8", "points_y", "8", NULL, NULL
+    };
     for (int i = 0; i < 12; i++) {
         struct str spec = { 0 };
         struct harness h;
@@ -81,7 +83,8 @@ Test(planes, values_that_grow)
                            at % 5 - 2);
         }
         str_printf(&spec, "%s'}\n", form[i / 3].tail);
-        cr_assert(harness_open(&h, "grow", spec.text, "sm_90", set), "%s", h.text);
+        const int64_t size[8] = { 19, 11, i % 2 ? 36 : 37 };
+        cr_assert(harness_open(&h, "grow", spec.text, "sm_90", i % 2 ? vectors : columns), "%s", h.text);
         cr_expect_eq(stencil_partial(h.plan->plan->problem, h.plan->plan->cases), form[i / 3].grows);
         harness_data_at(&h, size, 7, 0, 0);
         cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%d: %s", i, h.text);

@@ -377,20 +377,24 @@ void window_collect(struct window *w)
         qsort(w->cell, (size_t)w->ncells, sizeof *w->cell, in_order);
 }
 
+/* A cell, with what is wanted of the vector around it. */
+static void load(struct window *w, struct cell *c, bool inside)
+{
+    const struct run r = inside && in_vector(w, c) ? run_around(w, c) : (struct run){ .n = 1 };
+    if (r.n == 1)
+        c->v = load_cell(w, c->input, c->field, c->at, inside);
+    else
+        load_run(w, c, r);
+}
+
 void window_fill(struct window *w)
 {
     if (w->place != PLACE_INSIDE && !w->spot)
         find_spots(w);
     for (int i = 0; i < w->ncells; i++) {
         struct cell *c = &w->cell[i];
-        if (c->v.ir || c->late)
-            continue;
-        const bool inside = loads_inside(w, c);
-        const struct run r = inside && in_vector(w, c) ? run_around(w, c) : (struct run){ .n = 1 };
-        if (r.n == 1)
-            c->v = load_cell(w, c->input, c->field, c->at, inside);
-        else
-            load_run(w, c, r);
+        if (!c->v.ir && !c->late)
+            load(w, c, loads_inside(w, c));
     }
     ends_mend(w);
 }
@@ -415,6 +419,10 @@ kb_val window_read(struct window *w, int input, int field, const int *at)
     struct cell *c = find_cell(w, input, field, there);
     if (c && c->v.ir)
         return c->v;
+    if (c && c->late && w->ring && w->ring[input].staged) {
+        load(w, c, true);
+        return c->v;
+    }
     const kb_val v = load_cell(w, input, field, there, w->place == PLACE_INSIDE);
     if (c && c->late)
         c->v = v;
