@@ -153,6 +153,22 @@ Test(planes, planes_of_vectors)
     }
 }
 
+/* A pinned length of vectors takes no rows that begin at the boundaries of shorter ones alone. */
+Test(planes, vectors_of_a_pinned_length)
+{
+    static const char *const points[] = { "2", "4", "8" };
+    for (int i = 0; i < 3; i++) {
+        const char *set[] = { "strategy", "stencil.stream", "points_x", points[i], "threads",
+                              "32",       "block_x",        "16",       NULL,      NULL };
+        for (int n = 30; n <= 32; n++) {
+            const int64_t size[8] = { 5, 9, n };
+            run_once("kind: stencil\ninputs: {u: 'i16[d, m, n]'}\noutputs:\n"
+                     "  y: {type: 'i16[d, m, n]', value: 'u[-1, 0, 1] + u[0, 1, -1] + u[1, 0, 0]'}\n",
+                     set, size, 0, "seed:1,race,uninit", NULL);
+        }
+    }
+}
+
 /* Does a launch of these sizes take a case of blocks that stream? */
 static bool streams(struct harness *h, const int64_t *size)
 {

@@ -76,13 +76,15 @@ static bool scalars(const struct problem *p)
 
 bool segscan_tile_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
-    (void)d, (void)a;
-    const struct misfit m[] = { segscan_single(p),
-                                { p->offsets >= 0 || p->flags >= 0 || p->key, "segments have sizes of their own" },
-                                { !segments_adjacent(p), "a kept dimension lies between the scanned ones" },
-                                { !scalars(p),
-                                  "arrays that pass through shared memory are of scalars, in the order of the space" },
-                                { 0 } };
+    (void)a;
+    const struct misfit m[] = {
+        segscan_single(p),
+        { p->offsets >= 0 || p->flags >= 0 || p->key, "segments have sizes of their own" },
+        { !segments_adjacent(p), "a kept dimension lies between the scanned ones" },
+        { !scalars(p), "arrays that pass through shared memory are of scalars, in the order of the space" },
+        { bytes_of(p) * THREADS * AT_ONCE > d->shared_per_block, "so many arrays do not fit shared memory" },
+        { 0 }
+    };
     return plan_takes(why, m);
 }
 

@@ -241,8 +241,13 @@ static void vectors_cases(struct planner *pl, const struct strategy *row)
         s.block_x *= p->rank > 2 ? longest / vector : 1;
         s.points_y *= p->rank > 2 ? longest / vector : 1;
         const char *name = vector == longest ? "vectors" : arena_printf(&pl->s->arena, "vectors_%d", vector);
-        if (aligned.n > 0)
-            stream_case(pl, row, name, aligned, s);
+        if (aligned.n == 0)
+            continue;
+        struct plan_case *c = stream_case(pl, row, name, aligned, s);
+        if (vector < longest && vector % c->tunable[TN_POINTS_X]) { /* it asks for longer ones */
+            memset(c, 0, sizeof *c);
+            pl->plan->ncases--;
+        }
     }
 }
 
