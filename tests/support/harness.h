@@ -16,7 +16,7 @@
 
 #include "ptxgen/ptxgen.h"
 
-enum { HARNESS_ARRAYS = 16 };
+enum { HARNESS_ARRAYS = 24 };
 
 struct harness {
     ptxgen_session *s;
