@@ -125,24 +125,29 @@ static kb_val bytes_inside(const struct window *w, int x)
     return kb_cast(k, kb_and(k, kb_sub(k, ends, 1), kb_not(k, kb_sub(k, begins, 1))), TY_U32);
 }
 
+/* For all values that came in a word. */
+static void replace_word(struct window *w, kb_val old, kb_val word)
+{
+    for (int i = 0; i < w->ncells; i++) {
+        struct cell *c = &w->cell[i];
+        if (c->word.ir != old.ir)
+            continue;
+        c->word = word;
+        c->v = kb_extract(w->g->k, &word, c->byte, w->g->p->input[c->input].array.field[0].type);
+        c->mended = true;
+    }
+}
+
 /* Bytes that lie outside become the constant, in the word that this one came in and all others with it. */
 static void mask_word(struct window *w, const struct cell *like, int64_t constant)
 {
     enum { EACH = 0x01010101 };
     kb *k = w->g->k;
-    const LLVMValueRef old = like->word.ir;
     const kb_val inside = bytes_inside(w, like->at[w->rank - 1] - like->byte);
     kb_val word = kb_and(k, like->word, inside);
     if (constant)
         word = kb_or(k, word, kb_and(k, kb_not(k, inside), constant * EACH));
-    for (int i = 0; i < w->ncells; i++) {
-        struct cell *c = &w->cell[i];
-        if (c->word.ir != old)
-            continue;
-        c->word = word;
-        c->v = kb_extract(k, &word, c->byte, w->g->p->input[c->input].array.field[0].type);
-        c->mended = true;
-    }
+    replace_word(w, like->word, word);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
@@ -224,21 +229,13 @@ static const struct cell *in_word(struct window *w, const struct cell *like, int
 static void permute_word(struct window *w, const struct cell *like)
 {
     kb *k = w->g->k;
-    const LLVMValueRef old = like->word.ir;
     const int x = like->at[w->rank - 1] - like->byte;
     const struct cell *const before = in_word(w, like, x - WORD), *const after = in_word(w, like, x + WORD);
     const kb_val at_left = kb_lt(k, column(w, 0), WORD * WORD), left = after ? after->word : like->word,
                  right = before ? before->word : like->word,
                  word = kb_permute_by(k, like->word, kb_select(k, at_left, left, right),
                                       permutation(w, mode_of(w, like->input), x, at_left));
-    for (int i = 0; i < w->ncells; i++) {
-        struct cell *c = &w->cell[i];
-        if (c->word.ir != old)
-            continue;
-        c->word = word;
-        c->v = kb_extract(k, &word, c->byte, w->g->p->input[c->input].array.field[0].type);
-        c->mended = true;
-    }
+    replace_word(w, like->word, word);
 }
 
 static void choose_constant(struct window *w, struct cell *c)

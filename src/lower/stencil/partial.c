@@ -14,30 +14,34 @@ struct reads {
     int lo, hi;
 };
 
-/* Only one operand of what grows reads planes before the last, and this operand grows. */
-static struct reads visit(const struct problem *p, const struct expr *e, struct parts *parts)
+/* An expression without operands; false: it has some. */
+static bool is_leaf(const struct problem *p, const struct expr *e, struct reads *of)
 {
-    struct reads of = { .grows = true };
-    const struct expr *before = NULL;
-    int until = 0;
+    *of = (struct reads){ .grows = true };
     switch (e->kind) {
-    case EX_CONST:
-    case EX_PARAM: return of;
-    case EX_INPUT:
-        if (!stencil_staged(p, e->which)) { /* at the point alone, whenever it is needed */
-            of.grows = access_input_direct(p, e->which);
-            return of;
-        }
-        of.lo = of.hi = e->noffsets ? e->offset[0] : 0;
-        of.any = true;
-        return of;
     case EX_UNARY:
     case EX_BINARY:
     case EX_CALL:
-    case EX_CAST: break;
-    default: of.grows = false; return of;
+    case EX_CAST: return false;
+    case EX_CONST:
+    case EX_PARAM: return true;
+    case EX_INPUT:
+        of->any = stencil_staged(p, e->which); /* else at the point alone, whenever it is needed */
+        of->grows = of->any || access_input_direct(p, e->which);
+        of->lo = of->hi = of->any && e->noffsets ? e->offset[0] : 0;
+        return true;
+    default: of->grows = false; return true;
     }
-    struct reads arg[EXPR_ARG_MAX];
+}
+
+/* Only one operand of what grows reads planes before the last, and this operand grows. */
+static struct reads visit(const struct problem *p, const struct expr *e, struct parts *parts)
+{
+    struct reads of, arg[EXPR_ARG_MAX];
+    const struct expr *before = NULL;
+    int until = 0;
+    if (is_leaf(p, e, &of))
+        return of;
     for (int i = 0; i < e->nargs; i++) {
         arg[i] = visit(p, e->arg[i], parts);
         of.grows &= arg[i].grows;
