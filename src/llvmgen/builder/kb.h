@@ -172,7 +172,7 @@ kb_val kb_cast(kb *k, kb_val a,
                enum ty to); /* the language's conversion: saturating float -> int, wrapping int -> int */
 kb_val kb_bitcast(kb *k, kb_val a, enum ty to);
 kb_val kb_popcount(kb *k, kb_val a);
-kb_val kb_mul_high(kb *k, kb_val a, kb_val b); /* the upper half of the product of two u64 */
+kb_val kb_mul_high(kb *k, kb_val a, kb_val b); /* the upper half of the product of two u32 or u64 */
 /* The word that begins `bits` (u32, below 32) behind the beginning of two neighbouring ones, u32. */
 kb_val kb_funnel(kb *k, kb_val low, kb_val high, kb_val bits);
 /* Four bytes of two words: digit i of `which`, 4 bits each, is the number of the result's byte i, 0 to 3 in `low` and 4

@@ -194,15 +194,16 @@ kb_val kb_popcount(kb *k, kb_val a) { return kb_make(kb_overloaded(k, "llvm.ctpo
 
 kb_val kb_mul_high(kb *k, kb_val a, kb_val b)
 {
-    const LLVMTypeRef wide = LLVMIntTypeInContext(k->cx, 128);
-    if (a.ty != TY_U64 || b.ty != TY_U64) {
+    const unsigned bits = 8 * (unsigned)ty_bytes(a.ty);
+    const LLVMTypeRef wide = LLVMIntTypeInContext(k->cx, 2 * bits);
+    if (a.ty != b.ty || (a.ty != TY_U32 && a.ty != TY_U64)) {
         kb_misuse(k, "the upper half of a product of %s and %s", ty_name(a.ty), ty_name(b.ty));
         return a;
     }
     const LLVMValueRef product =
         LLVMBuildMul(k->b, LLVMBuildZExt(k->b, a.ir, wide, ""), LLVMBuildZExt(k->b, b.ir, wide, ""), "");
-    const LLVMValueRef upper = LLVMBuildLShr(k->b, product, LLVMConstInt(wide, 64, false), "");
-    return kb_make(LLVMBuildTrunc(k->b, upper, k->ty[TY_U64], ""), TY_U64, kb_uni_max(a.uni, b.uni));
+    const LLVMValueRef upper = LLVMBuildLShr(k->b, product, LLVMConstInt(wide, bits, false), "");
+    return kb_make(LLVMBuildTrunc(k->b, upper, k->ty[a.ty], ""), a.ty, kb_uni_max(a.uni, b.uni));
 }
 
 kb_val kb_funnel(kb *k, kb_val low, kb_val high, kb_val bits)

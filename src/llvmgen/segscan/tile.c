@@ -69,13 +69,14 @@ static void moved_new(struct tile *t, int i)
     m->free = kb_name(units_free(t, m->per), "free");
 }
 
-/* The plane of the block's element number `e`; exact while their product is less than 2^32. */
+/* The plane of the block's element number `e`; exact while the product of both is less than 2^32.  The reciprocal is an
+ * argument of 32 bits: of one whose upper half is masked out LLVM makes a product of 64 bits, and ptxas 13.0 takes the upper
+ * half of another product, where it is multiplied in a loop (seen on an H200: places outside shared memory). */
 static kb_val plane_of(const struct tile *t, kb_val e)
 {
     kb *k = t->g->k;
     const kb_val reciprocal = kb_cast(k, gen_value(t->g, VAL_RECIPROCAL), TY_U32);
-    const kb_val wide = kb_mul(k, kb_cast(k, kb_cast(k, e, TY_U32), TY_U64), kb_cast(k, reciprocal, TY_U64));
-    return kb_cast(k, kb_shr(k, wide, 32), TY_I32);
+    return kb_cast(k, kb_mul_high(k, kb_cast(k, e, TY_U32), reciprocal), TY_I32);
 }
 
 static kb_val place_of(const struct tile *t, const struct moved *m, kb_val unit)

@@ -147,7 +147,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
     const int positions = bytes / (bytes_of(p) * c->tunable[TN_THREADS] * c->tunable[TN_VECTOR]);
     if (!c->overridden[TN_ITEMS])
         plan_set(c, TN_ITEMS, positions < 1 ? 1 : positions > 64 ? 64 : positions, "shared memory");
-    c->code.guard = plan_pinned(pl) ? f_and(f_lt(1, plane(p)), f_lt(0, planes(p, c))) : worth(p, c);
+    c->code.guard = plan_pinned(pl) ? f_and(f_lt(2, plane(p)), f_lt(0, planes(p, c))) : worth(p, c);
     if (access_aligned_guard(p, in_word(p), true, &aligned))
         c->code.guard = f_and(c->code.guard, aligned);
 }
@@ -169,7 +169,7 @@ bool segscan_tile_build(struct planner *pl, struct plan_case *c)
     plan_value_arg(k, VAL_COUNT, TY_I64, access_count(p));
     plan_value_arg(k, VAL_PER_TILE, TY_I32, planes(p, c));
     plan_value_arg(k, VAL_COLUMNS, TY_I32, inner(p));
-    plan_value_arg(k, VAL_RECIPROCAL, TY_I64, f_add(f_div((int64_t)1 << 32, plane(p)), 1));
+    plan_value_arg(k, VAL_RECIPROCAL, TY_I32, f_add(f_div((int64_t)1 << 32, plane(p)), 1));
     plan_launch(pl, c, 0, f_max(f_cdiv(scan_segments(p), across(p, planes(p, c))), 1));
     const struct misfit m[] = { { c->tunable[TN_THREADS] % 32, "threads must be a multiple of 32" },
                                 { bytes > pl->plan->device.shared_per_block, "the tile does not fit shared memory" },
