@@ -24,6 +24,22 @@ struct shape {
  * rank of the problem. */
 struct shape stencil_tuned(struct arena *a, const struct problem *p, const struct device *d, const char *strategy,
                            const char *what, const char *kind);
+/* Are there arrays that are read at the point alone? */
+bool stencil_beside(const struct problem *p);
+/* Planes in shared memory (stream.c).  Bytes of all rings. */
+int64_t stencil_ring_bytes(const struct problem *p, const struct plan_case *c);
+struct shape stencil_stream_shape(struct planner *pl, const char *what);
+/* A case with this tile, or a smaller one where rings would not fit; with vectors of so many elements, where rows begin at their
+ * boundaries: the shape is for the longest, and shorter ones get as many columns and points.  NULL: no row does. */
+struct plan_case *stencil_stream_case(struct planner *pl, const struct strategy *row, const char *name,
+                                      struct formula guard, struct shape s);
+struct plan_case *stencil_stream_vectors(struct planner *pl, const struct strategy *row, const char *name,
+                                         struct formula guard, struct shape s, int vector);
+/* The cases of a plan in which no strategy is pinned. */
+void stencil_stream_choose(struct planner *pl, const struct strategy *row);
+/* Takes back the case that was added last. */
+void stencil_drop_case(struct planner *pl, struct plan_case *c);
+
 /* Values that a window of this shape holds at once, over all inputs. */
 int64_t stencil_window_cells(const struct problem *p, const struct shape *s);
 int64_t stencil_case_cells(const struct problem *p, const struct plan_case *c);
