@@ -5,7 +5,7 @@
 #include "stencil_plan.h"
 #include "taps.h"
 
-enum { POINTS = 1 << 23, NEIGHBOURS = 7, READS = 19, CROWD = 40, PLANE_BYTES = 6 << 20 };
+enum { POINTS = 1 << 23, NEIGHBOURS = 7, READS = 19, CROWD = 40, FAR_PLANES = 6, PLANE_BYTES = 6 << 20 };
 
 /* ---- where it pays ----------------------------------------------------------------------------------------------- */
 
@@ -172,7 +172,7 @@ static bool many_cases(struct planner *pl, const struct strategy *row)
     const struct problem *p = pl->plan->problem;
     const int reads = stencil_reads(p);
     const struct formula aligned = stencil_rows_aligned(p, stencil_vector(p)), whole = stencil_rows_aligned(p, 4);
-    const bool packs = stencil_packs(p) && !stencil_shares_sums(p), away = planes_of(p) >= 6;
+    const bool packs = stencil_packs(p) && !stencil_shares_sums(p), away = planes_of(p) >= FAR_PLANES;
     const bool heavy = work_is_heavy(p); /* windows would be a point */
     if ((stencil_narrow(p) || packs) && reads > CROWD && (plain(p, 1, heavy) || plain(p, 2, heavy))) {
         /* ptxas spills bytes of 125 points where a thread has 128 registers */
@@ -228,9 +228,22 @@ struct vector_tiles {
 };
 static struct vector_tiles vector_tiles_of(const struct problem *p)
 {
-    static const struct vector_tiles usual = { 2, { 256, 224 }, { 32, 28 } },
+    static const struct vector_tiles usual = { 2, { 256, 224 }, { 32, 28 } }, roomy = { 1, { 192 }, { 24 } },
                                      crowd = { 3, { 320, 320, 320 }, { 20, 16, 32 } };
-    return stencil_reads(p) > CROWD ? crowd : usual;
+    /* with 128 registers ptxas spills, H200, us: star of radius 4 and an array at 400^3 28 x 8 threads 401, 24 x 8 329 */
+    const bool spills = very_far(p) && (stencil_beside(p) || p->output[0].array.stride > 4);
+    return stencil_reads(p) > CROWD ? crowd : spills ? roomy : usual;
+}
+
+/* A block walks over several times as many planes as its points read around them.  H200, us, in parentheses windows: stars of radius 3
+ * at 192^3, where blocks of f64 have 26 planes, 54 (52), of f32 beside an array 13, 55 (41), of f16 7, 57 (31); but 27
+ * points of f16 34 (32), of f32 25 (31), and 125 points 73 (166). */
+static struct formula long_chunks(const struct problem *p, struct shape s, int vector)
+{
+    enum { BLOCKS = 2 };
+    const int64_t tile = (int64_t)s.threads * s.points_y * vector, planes = planes_of(p);
+    const int64_t least = stencil_reads(p) > CROWD ? planes : 15 * planes / 4;
+    return f_le(f_mul(plan_sms(p), least * tile * BLOCKS), access_count(p));
 }
 
 /* Where rows begin at boundaries of vectors, or of halves of them: tiles as wide as fits the rows best.  H200, us, such tiles, those
@@ -239,26 +252,48 @@ static struct vector_tiles vector_tiles_of(const struct problem *p)
  * (windows), and at 512^3 a star of radius 3 361, 335. */
 static void vector_cases(struct planner *pl, const struct strategy *row)
 {
+    static const struct least crowd = { 1 << 21, 32, 32, 64 };
     const struct problem *p = pl->plan->problem;
     const struct vector_tiles t = vector_tiles_of(p);
     const int longest = stencil_vector(p);
-    for (int vector = longest; vector > 1 && 2 * vector >= longest; vector /= 2) {
-        struct formula least = covered(p, t.block_x[0] * longest);
-        for (int i = 1; i < t.n; i++)
-            least = f_min(least, covered(p, t.block_x[i] * longest));
+    struct formula least = covered(p, t.block_x[0] * longest);
+    for (int i = 1; i < t.n; i++)
+        least = f_min(least, covered(p, t.block_x[i] * longest));
+    for (int vector = longest; vector > 1 && 2 * vector >= longest; vector /= 2)
         for (int i = 0; i < t.n; i++) {
             struct shape s = stencil_stream_shape(pl, "vectors_fitting");
             s.threads = t.threads[i];
             s.block_x = t.block_x[i];
             const int wide = s.block_x * longest;
-            const struct formula best = f_le(covered(p, wide), least);
-            struct plan_case *c =
-                stencil_stream_vectors(pl, row, arena_printf(&pl->s->arena, "vectors_%d_%d", vector, wide),
-                                       f_and(enough(p, finer), best), s, vector);
+            const struct formula guard = f_and(enough(p, stencil_reads(p) > CROWD ? crowd : finer),
+                                               f_and(long_chunks(p, s, longest), f_le(covered(p, wide), least)));
+            struct plan_case *c = stencil_stream_vectors(
+                pl, row, arena_printf(&pl->s->arena, "vectors_%d_%d", vector, wide), guard, s, vector);
+            if (c && vector < longest &&
+                very_far(p)) /* ptxas spills 8 bytes with 4 rows, which take 236 us at 400 x 399 x 398; 3 225 */
+                plan_set(c, TN_POINTS_Y, c->tunable[TN_POINTS_Y] - 1, s.from);
             if (c)
                 several_blocks(pl, c, 2);
         }
-    }
+}
+
+static bool vectors_pay(const struct problem *p, const struct shape *one)
+{
+    const bool light = stencil_window_cells(p, one) <= NEIGHBOURS + stencil_beside(p);
+    if (light || work_is_heavy(p) || stencil_packs(p) || (stencil_narrow(p) && stencil_reads(p) > CROWD))
+        return false;
+    return plain(p, 2, true) || plain(p, 4, true) || plain(p, 8, true);
+}
+
+/* Rows of halves and doubles that begin anywhere, an element each.  H200, 400 x 399 x 399, us, in parentheses windows: 27 points of
+ * f64 295 (517), of f16 210 (244), but a star of radius 3 545 (549), 256 (228). */
+static void unaligned_cases(struct planner *pl, const struct strategy *row)
+{
+    const struct problem *p = pl->plan->problem;
+    const int longest = stencil_vector(p);
+    const struct formula half = stencil_rows_aligned(p, longest > 2 ? longest / 2 : 2);
+    if (planes_of(p) < FAR_PLANES && half.n && (plain(p, 2, false) || plain(p, 8, false)))
+        fitting_cases(pl, row, f_and(enough(p, finer), f_not(&half)));
 }
 
 /* In three dimensions windows read the L2 cache nearly three times over, and where rows are short most warps have an end of
@@ -275,12 +310,11 @@ void stencil_stream_choose(struct planner *pl, const struct strategy *row)
     const bool four = plain(p, 4, false), heavy = work_is_heavy(p);
     if (p->rank < 3 || pl->plan->device.sm < 80)
         return;
-    const bool light = stencil_window_cells(p, &one) <= NEIGHBOURS;
-    const bool vectors = stencil_window_cells(p, &one) > NEIGHBOURS + stencil_beside(p) && !heavy &&
-                         !stencil_packs(p) && !(stencil_narrow(p) && stencil_reads(p) > CROWD) &&
-                         (plain(p, 2, true) || plain(p, 4, true) || plain(p, 8, true));
+    const bool light = stencil_window_cells(p, &one) <= NEIGHBOURS, vectors = vectors_pay(p, &one);
     if (vectors && (!four || very_far(p)))
         vector_cases(pl, row);
+    if (vectors && !four)
+        unaligned_cases(pl, row);
     if (many_cases(pl, row))
         return;
     const struct formula aligned = stencil_rows_aligned(p, stencil_vector(p));
