@@ -300,6 +300,6 @@ bool stencil_keeps(const struct problem *p, const struct plan_case *c)
             results += ty_bytes(p->output[o].array.field[f].type) > 4 ? 2 : 1;
     for (int d = 1; d < p->rank; d++)
         results *= stencil_points(c, p->rank, d);
-    const int spare = !c->aligned ? 0 : stencil_beside(p) ? 2 * SPARE : SPARE;
+    const int spare = c->tunable[TN_POINTS_X] == 1 ? 0 : stencil_beside(p) ? 2 * SPARE : SPARE;
     return room >= v.all || room >= v.shared + results + spare;
 }

@@ -242,8 +242,8 @@ static struct formula long_chunks(const struct problem *p, struct shape s, int v
 {
     enum { BLOCKS = 2 };
     const int64_t tile = (int64_t)s.threads * s.points_y * vector, planes = planes_of(p);
-    const int64_t least = stencil_reads(p) > CROWD ? planes : 15 * planes / 4;
-    return f_le(f_mul(plan_sms(p), least * tile * BLOCKS), access_count(p));
+    const int64_t least = stencil_reads(p) > CROWD ? 4 * planes : 15 * planes;
+    return f_le(f_mul(plan_sms(p), least * tile * BLOCKS), f_mul(4, access_count(p)));
 }
 
 /* Where rows begin at boundaries of vectors, or of halves of them: tiles as wide as fits the rows best.  H200, us, such tiles, those
@@ -286,13 +286,13 @@ static bool vectors_pay(const struct problem *p, const struct shape *one)
 }
 
 /* Rows of halves and doubles that begin anywhere, an element each.  H200, 400 x 399 x 399, us, in parentheses windows: 27 points of
- * f64 295 (517), of f16 210 (244), but a star of radius 3 545 (549), 256 (228). */
+ * f64 295 (517), of f16 210 (244), but 13 points 422 (356), 206 (166), a star of radius 3 545 (549), 256 (228). */
 static void unaligned_cases(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
     const int longest = stencil_vector(p);
     const struct formula half = stencil_rows_aligned(p, longest > 2 ? longest / 2 : 2);
-    if (planes_of(p) < FAR_PLANES && half.n && (plain(p, 2, false) || plain(p, 8, false)))
+    if (planes_of(p) <= 2 && stencil_reads(p) >= READS && half.n && (plain(p, 2, false) || plain(p, 8, false)))
         fitting_cases(pl, row, f_and(enough(p, finer), f_not(&half)));
 }
 
@@ -332,6 +332,11 @@ void stencil_stream_choose(struct planner *pl, const struct strategy *row)
         guard = unaligned ? f_or(large, f_not(&aligned)) : large;
         smaller = f_and(smaller, f_le(stencil_extent(p, 2), SHORT));
     }
+    /* H200, us, tiles of 256 single elements and of vectors at 320 x 1280 x 240: 13 points 270, 250, 27 points 303, 252; at 512^3 320, 336,
+     * and 328, 346; a star of radius 3 at 384^3, 128 wide 151, 172 */
+    const struct formula whole = f_eq(f_mod(stencil_extent(p, 2), planes_of(p) < FAR_PLANES ? 256 : 128), 0);
+    if (vectors)
+        guard = f_or(f_not(&aligned), whole);
     wide_cases(pl, row, f_and(enough(p, usual), guard));
     if (vectors && !very_far(p))
         vector_cases(pl, row);
