@@ -232,7 +232,7 @@ static struct vector_tiles vector_tiles_of(const struct problem *p)
                                      crowd = { 3, { 320, 320, 320 }, { 20, 16, 32 } };
     /* with 128 registers ptxas spills, H200, us: star of radius 4 and an array at 400^3 28 x 8 threads 401, 24 x 8 329 */
     const bool spills = very_far(p) && (stencil_beside(p) || p->output[0].array.stride > 4);
-    return stencil_reads(p) > CROWD ? crowd : spills ? roomy : usual;
+    return stencil_reads(p) > CROWD && planes_of(p) < FAR_PLANES ? crowd : spills ? roomy : usual;
 }
 
 /* A block walks over several times as many planes as its points read around them.  H200, us, in parentheses windows: stars of radius 3
@@ -259,7 +259,9 @@ static void vector_cases(struct planner *pl, const struct strategy *row)
     struct formula least = covered(p, t.block_x[0] * longest);
     for (int i = 1; i < t.n; i++)
         least = f_min(least, covered(p, t.block_x[i] * longest));
-    for (int vector = longest; vector > 1 && 2 * vector >= longest; vector /= 2)
+    const int shortest =
+        stencil_beside(p) ? longest : longest / 2; /* ptxas spills up to 24 bytes of half vectors beside an array */
+    for (int vector = longest; vector > 1 && vector >= shortest; vector /= 2)
         for (int i = 0; i < t.n; i++) {
             struct shape s = stencil_stream_shape(pl, "vectors_fitting");
             s.threads = t.threads[i];
