@@ -222,14 +222,14 @@ static void wide_cases(struct planner *pl, const struct strategy *row, struct fo
         stencil_stream_case(pl, row, "planes_narrow", f_and(guard, filled(p, narrow)), narrow);
 }
 
-/* Tiles of vectors: how many threads wide, and of how many threads. */
+/* Tiles of vectors: how many threads wide, and of how many threads; the last one serves rows of half vectors too. */
 struct vector_tiles {
     int n, threads[3], block_x[3];
 };
 static struct vector_tiles vector_tiles_of(const struct problem *p)
 {
     static const struct vector_tiles usual = { 2, { 256, 224 }, { 32, 28 } }, roomy = { 1, { 192 }, { 24 } },
-                                     crowd = { 3, { 320, 320, 320 }, { 20, 16, 32 } };
+                                     crowd = { 3, { 320, 320, 320 }, { 16, 32, 20 } };
     /* with 128 registers ptxas spills, H200, us: star of radius 4 and an array at 400^3 28 x 8 threads 401, 24 x 8 329 */
     const bool spills = very_far(p) && (stencil_beside(p) || p->output[0].array.stride > 4);
     return stencil_reads(p) > CROWD && planes_of(p) < FAR_PLANES ? crowd : spills ? roomy : usual;
@@ -262,13 +262,14 @@ static void vector_cases(struct planner *pl, const struct strategy *row)
     const int shortest =
         stencil_beside(p) ? longest : longest / 2; /* ptxas spills up to 24 bytes of half vectors beside an array */
     for (int vector = longest; vector > 1 && vector >= shortest; vector /= 2)
-        for (int i = 0; i < t.n; i++) {
+        for (int i = vector < longest ? t.n - 1 : 0; i < t.n; i++) {
             struct shape s = stencil_stream_shape(pl, "vectors_fitting");
             s.threads = t.threads[i];
             s.block_x = t.block_x[i];
             const int wide = s.block_x * longest;
-            const struct formula guard = f_and(enough(p, stencil_reads(p) > CROWD ? crowd : finer),
-                                               f_and(long_chunks(p, s, longest), f_le(covered(p, wide), least)));
+            const struct formula large =
+                f_and(enough(p, stencil_reads(p) > CROWD ? crowd : finer), long_chunks(p, s, longest));
+            const struct formula guard = vector < longest ? large : f_and(large, f_le(covered(p, wide), least));
             struct plan_case *c = stencil_stream_vectors(
                 pl, row, arena_printf(&pl->s->arena, "vectors_%d_%d", vector, wide), guard, s, vector);
             if (c && vector < longest &&
