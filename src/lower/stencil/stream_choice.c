@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream_choice.c - where blocks that stream along the outermost dimension pay, and which tiles they have.
+ *
+ *   vector_cases()   rows begin at boundaries of vectors, or of half vectors: two widths, the one that fits the rows best
+ *   wide_cases()     an element each, 256 or 128 columns, where these fill the rows
+ *   fitting_cases()  an element each, as wide as fits the rows best, where rows begin anywhere
+ *   many_cases()     what reads much: narrow values, bytes, others beside an array
+ *
+ * What none of them takes is left to windows (windows.c).
  */
 #include "lower/work.h"
 #include "stencil_plan.h"
 #include "taps.h"
 
-enum { POINTS = 1 << 23, NEIGHBOURS = 7, READS = 19, CROWD = 40, FAR_PLANES = 6, PLANE_BYTES = 6 << 20 };
-
-/* ---- where it pays ----------------------------------------------------------------------------------------------- */
+enum {
+    POINTS = 1 << 23,
+    NEIGHBOURS = 7,
+    READS = 19,
+    CROWD = 40,
+    FAR_PLANES = 6,
+    VERY_FAR_PLANES = 8,
+    PLANE_BYTES = 6 << 20
+};
 
 /* One array of elements of so many bytes that is read around the point, and one that is written; `beside`: and others
  * that are read at the point alone. */
@@ -46,8 +59,8 @@ static int64_t planes_of(const struct problem *p)
     return r.hi[0] - r.lo[0];
 }
 
-/* More planes than a thread keeps rows of in a tile of usual height. */
-static bool very_far(const struct problem *p) { return planes_of(p) >= 8; }
+/* Of stars of radius 4 and more a thread has so many values that tiles need other shapes. */
+static bool very_far(const struct problem *p) { return planes_of(p) >= VERY_FAR_PLANES; }
 
 /* Columns that tiles of this width cover. */
 static struct formula covered(const struct problem *p, int width)
@@ -135,9 +148,8 @@ static void fitting_cases(struct planner *pl, const struct strategy *row, struct
             continue;
         s.block_x = w.width[i];
         s.threads = s.block_x * s.block_y;
-        s.points_y *=
-            very_far(p) ? 2
-                        : 1; /* H200, star of radius 4 at 400 x 399 x 399, us: 4 rows and 2 blocks 436, 8 and one 335 */
+        if (very_far(p)) /* H200, star of radius 4 at 400 x 399 x 399, us: 4 rows and 2 blocks 436, 8 and one 305 */
+            s.points_y *= 2;
         const struct formula best = f_le(covered(p, s.block_x), covered_best(p));
         struct plan_case *c =
             stencil_stream_case(pl, row, arena_printf(&pl->s->arena, "planes_%d", s.block_x), f_and(guard, best), s);
@@ -259,8 +271,8 @@ static void vector_cases(struct planner *pl, const struct strategy *row)
     struct formula least = covered(p, t.block_x[0] * longest);
     for (int i = 1; i < t.n; i++)
         least = f_min(least, covered(p, t.block_x[i] * longest));
-    const int shortest =
-        stencil_beside(p) ? longest : longest / 2; /* ptxas spills up to 24 bytes of half vectors beside an array */
+    /* ptxas spills up to 24 bytes of half vectors beside an array */
+    const int shortest = stencil_beside(p) ? longest : longest / 2;
     for (int vector = longest; vector > 1 && vector >= shortest; vector /= 2)
         for (int i = vector < longest ? t.n - 1 : 0; i < t.n; i++) {
             struct shape s = stencil_stream_shape(pl, "vectors_fitting");
@@ -272,8 +284,8 @@ static void vector_cases(struct planner *pl, const struct strategy *row)
             const struct formula guard = vector < longest ? large : f_and(large, f_le(covered(p, wide), least));
             struct plan_case *c = stencil_stream_vectors(
                 pl, row, arena_printf(&pl->s->arena, "vectors_%d_%d", vector, wide), guard, s, vector);
-            if (c && vector < longest &&
-                very_far(p)) /* ptxas spills 8 bytes with 4 rows, which take 236 us at 400 x 399 x 398; 3 225 */
+            /* of 4 rows ptxas spills 8 bytes; H200, star of radius 4 at 400 x 399 x 398, 4 and 3 rows: 236, 225 us */
+            if (c && vector < longest && very_far(p))
                 plan_set(c, TN_POINTS_Y, c->tunable[TN_POINTS_Y] - 1, s.from);
             if (c)
                 several_blocks(pl, c, 2);
