@@ -151,6 +151,92 @@ static kb_tup row_combine(const struct resident *r, struct row *w)
     return padded ? state_combine_many(g, all, n) : kb_get(k, some.x);
 }
 
+/* ---- field by field ---------------------------------------------------------------------------------------------- */
+
+/* Is the field the length of the row?  A lifted constant that combines by itself counts elements (operators.def). */
+static bool is_length(const struct resident *r, int f)
+{
+    const struct reduction *red = &r->g->p->reduction[0];
+    return r->cluster == 1 && !red->op->many[f] && red->map[f]->kind == EX_CONST;
+}
+
+/* Fields for which threads have to meet. */
+static int fields_met(const struct resident *r)
+{
+    int n = 0;
+    for (int f = 0; f < r->g->nfields; f++)
+        n += !is_length(r, f);
+    return n;
+}
+
+/* A state whose fields follow one another over the lanes, or the block: a thread combines its elements with the maximum of all
+ * and not with its own, and has computed what maps of the same difference ask for.  Two meetings at least, so that no
+ * thread still reads what another one writes for the next row. */
+static bool by_fields(const struct resident *r)
+{
+    const struct problem *p = r->g->p;
+    return p->nreductions == 1 && p->reduction[0].takes_many && r->g->padded && !maps_read(p) && fields_met(r) >= 2;
+}
+
+static kb_val field_tree(struct gen *g, int f, const kb_val *x, int n)
+{
+    return n == 1 ? x[0] : state_field_join(g, f, field_tree(g, f, x, n / 2), field_tree(g, f, x + n / 2, n - n / 2));
+}
+
+static kb_val field_of_lanes(struct gen *g, int f, kb_val x, int lanes)
+{
+    for (int d = 1; d < lanes; d *= 2)
+        x = state_field_join(g, f, x, kb_shfl_xor(g->k, x, d));
+    return x;
+}
+
+/* Field f of the total of the lanes, or of the block, in all its threads.  A block has met since its warps read what the one before left there. */
+static kb_val field_of_block(const struct resident *r, int f, kb_val x)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const int warps = kb_threads(k) / KB_WARP;
+    x = field_of_lanes(g, f, x, r->lanes ? r->lanes : KB_WARP);
+    if (r->lanes || warps == 1)
+        return x;
+    const kb_ptr totals = r->aggregates.e[f];
+    LET(lane, kb_lane(k));
+    kb_if(k, kb_eq(k, lane, 0)) {
+        kb_store(k, totals, kb_warp(k), x);
+    }
+    kb_barrier(k);
+    const int lanes = power_of_two_above(warps);
+    LET(of, kb_and(k, lane, lanes - 1)); /* as often as there is room: all lanes get the total */
+    x = kb_load(k, totals, kb_min(k, of, warps - 1));
+    if (warps < lanes)
+        x = kb_select(k, kb_lt(k, of, warps), x, state_field_pad(g, f));
+    return field_of_lanes(g, f, x, lanes);
+}
+
+/* The total of the lanes, or of the block, in all its threads. */
+static kb_tup total_by_fields(const struct resident *r, struct row *w)
+{
+    struct gen *g = r->g;
+    kb *k = g->k;
+    const int n = r->items * r->vector;
+    kb_tup x[SEG_ITEMS_MAX], total = state_zero(g);
+    for (int i = 0; i < r->items; i++)
+        map_vector(r, w, i, &x[i * r->vector]);
+    for (int f = 0; f < total.n; f++) {
+        kb_val share[SEG_ITEMS_MAX];
+        if (is_length(r, f)) {
+            total.e[f] = kb_cast(k, gen_value(g, VAL_LENGTH), g->field[f]);
+            continue;
+        }
+        for (int i = 0; i < n; i++)
+            share[i] = kb_select(k, w->inside[i / r->vector], state_field_share(g, f, x[i], total), state_field_pad(g, f));
+        total.e[f] = field_of_block(r, f, field_tree(g, f, share, n));
+    }
+    return total;
+}
+
+/* ---- whole states ------------------------------------------------------------------------------------------------ */
+
 /* The total of the block of which `valid` threads have one, in all its threads. */
 static kb_tup total_of_block(const struct resident *r, kb_tup x, kb_val valid)
 {
@@ -164,16 +250,14 @@ static kb_tup total_of_block(const struct resident *r, kb_tup x, kb_val valid)
     return kb_load(k, r->shown, 0);
 }
 
-/* The total of the cluster of which `valid` threads have one, in all its threads: every block shows its own, and every
- * warp reads all of them, one per lane.  A block writes where it wrote two rows ago: all have read that, as they have
- * met since. */
+/* The total of the cluster of which `valid` threads have elements, in all its threads, from those of blocks, which their
+ * first threads have: every block shows its own, and every warp reads all of them, one per lane.  A block writes where it
+ * wrote two rows ago: all have read that, as they have met since. */
 static kb_tup total_of_cluster(const struct resident *r, kb_tup x, kb_val valid)
 {
     struct gen *g = r->g;
     kb *k = g->k;
     const int threads = kb_threads(k);
-    const kb_val own = kb_sub(k, valid, kb_mul(k, kb_cluster_rank(k), threads));
-    x = block_reduce(g, x, g->padded ? valid_all() : valid_first(kb_max(k, kb_min(k, own, threads), 1)), r->aggregates);
     LET(turn, kb_get(k, r->turn));
     kb_arr shown = r->shown;
     for (int f = 0; f < shown.n; f++)
@@ -192,20 +276,29 @@ static kb_tup total_of_cluster(const struct resident *r, kb_tup x, kb_val valid)
     return kb_shfl_idx(k, x, 0);
 }
 
-/* The results of the row, in all threads of the team. */
-static kb_tup row_results(const struct resident *r, kb_tup x)
+/* The row's total, in all threads of the team. */
+static kb_tup row_total(const struct resident *r, struct row *w)
 {
     struct gen *g = r->g;
     kb *k = g->k;
+    const bool fields = by_fields(r);
+    kb_tup x = fields ? total_by_fields(r, w) : row_combine(r, w);
+    if (fields && r->cluster == 1)
+        return x;
     const kb_val vectors = kb_add(k, kb_div(k, r->last, r->vector), 1), valid = kb_min(k, vectors, team_size(r));
     if (r->lanes) {
         const kb_val before = kb_sub(k, kb_lane(k), r->rank);
         const struct valid_items f = g->padded ? valid_all() : valid_first(kb_add(k, before, valid));
-        x = kb_shfl_idx(k, warp_reduce(g, x, r->lanes, f), before);
-    } else {
-        x = r->cluster > 1 ? total_of_cluster(r, x, valid) : total_of_block(r, x, valid);
+        return kb_shfl_idx(k, warp_reduce(g, x, r->lanes, f), before);
     }
-    return state_results(g, x, kb_false(k));
+    if (r->cluster == 1)
+        return total_of_block(r, x, valid);
+    if (!fields) {
+        const kb_val own = kb_sub(k, valid, kb_mul(k, kb_cluster_rank(k), kb_threads(k)));
+        const kb_val some = kb_max(k, kb_min(k, own, kb_threads(k)), 1);
+        x = block_reduce(g, x, g->padded ? valid_all() : valid_first(some), r->aggregates);
+    }
+    return total_of_cluster(r, x, valid);
 }
 
 static void row_map(const struct resident *r, struct row *w, const kb_tup *results)
@@ -231,7 +324,7 @@ static void take_row(const struct resident *r, kb_val number, kb_val exists)
     segment_at(g, &w.seg, number);
     segment_enter(g, &w.seg);
     row_load(r, &w);
-    const kb_tup results = row_results(r, row_combine(r, &w));
+    const kb_tup results = state_results(g, row_total(r, &w), kb_false(k));
     if (problem_writes(g->p, AT_TOTAL)) {
         kb_if(k, kb_and(k, exists, kb_eq(k, r->rank, 0))) {
             state_store(g, &results);

@@ -209,6 +209,32 @@ kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n)
     return out;
 }
 
+kb_val state_field_share(struct gen *g, int f, kb_tup x, kb_tup known)
+{
+    struct point pt;
+    state_env(&pt, g);
+    const struct op *op = g->p->reduction[0].op;
+    return op->many[f] ? emit_share(g->k, op, &pt.env, f, &x, 1, &known) : x.e[f];
+}
+
+kb_val state_field_join(struct gen *g, int f, kb_val a, kb_val b)
+{
+    struct point pt;
+    state_env(&pt, g);
+    const struct op *op = g->p->reduction[0].op;
+    kb_tup left = state_zero(g), right = left;
+    if (op->many[f])
+        return emit_binary(g->k, BIN_ADD, a, b);
+    left.e[f] = a, right.e[f] = b;
+    struct emit_env env = { .op = op, .left = &left, .right = &right, .outer = &pt.env };
+    return emit_expr(g->k, &env, op->combine[f]);
+}
+
+kb_val state_field_pad(struct gen *g, int f)
+{
+    return g->p->reduction[0].op->many[f] ? kb_imm(g->k, g->field[f], 0) : state_pad_value(g).e[f];
+}
+
 kb_tup state_pad_value(struct gen *g)
 {
     struct point pt;
