@@ -200,6 +200,10 @@ bool items_stores_go_down(const struct items *h, int output);
 void items_load_down(struct items *h);
 void items_store_down(const struct items *h, kb_ptr out, const kb_val *x);
 
+/* (segscan/down.c) The positions of a column from `base` (i64) on, before `end`, of which `rows` threads take as many as a thread
+ * holds; the thread is number `group` (i32) of them. */
+struct items items_down(struct gen *g, struct scan_segment *s, kb_val base, kb_val end, int rows, kb_val group);
+
 /* Inputs set out as they lie in memory; all lanes arrive.  Then `direct` is that of the thread's positions; the whole block
  * arrives. */
 void turn_fetch(struct items *h, struct direct_vars *ahead);
@@ -331,6 +335,9 @@ struct run block_scan_warps(struct gen *g, struct run own, const struct aggregat
 /* Its second half: what comes before the warp by the totals of `warps` warps, stored from place `first` on. */
 struct run aggregates_before(struct gen *g, const struct aggregates *aggregates, kb_val first, int warps,
                              struct run *total);
+/* (three_pass.c) The block turns `count` totals (i32), in global memory, into what comes before each of them; places after the
+ * last one repeat it.  The whole block arrives. */
+void totals_to_prefixes(struct gen *g, const struct aggregates *totals, kb_val count);
 /* Inclusive over the lanes of a warp; all arrive. */
 struct run warp_scan(struct gen *g, struct run own, int lanes, bool cuts);
 /* What one lane has, for all of them, which all hold a run. */

@@ -25,27 +25,31 @@ static void totals(struct gen *g)
     }
 }
 
-/* One block turns the totals into what comes before each tile; places after the last tile repeat it. */
-static void prefixes(struct gen *g)
+void totals_to_prefixes(struct gen *g, const struct aggregates *totals, kb_val count)
 {
     kb *k = g->k;
-    const struct aggregates tiles = partials(g), aggregates = aggregates_new(g, KB_WARP, tile_cuts(g), "warp_totals");
+    const struct aggregates aggregates = aggregates_new(g, KB_WARP, totals->cuts, "warp_totals");
     struct run_var carry = run_var_new(g, run_none(g));
-    const kb_val count = gen_value(g, VAL_TILES);
     kb_for(k, from, kb_imm(k, TY_I32, 0), count, kb_threads(k)) {
         LET(tile, kb_add(k, from, kb_tid(k)));
         kb_barrier(k); /* every warp has read the stored totals of the round before */
-        const struct run own = aggregates_load(g, &tiles, kb_min(k, tile, kb_sub(k, count, 1)));
+        const struct run own = aggregates_load(g, totals, kb_min(k, tile, kb_sub(k, count, 1)));
         struct run total;
         const struct run in_round = block_scan(g, own, &aggregates, &total);
         const struct run before = run_get(g, carry);
         if (kb_threads(k) == KB_WARP)
             kb_warp_sync(k); /* else block_scan has met a barrier: what repeats the last tile has been read */
         kb_if(k, kb_lt(k, tile, count)) {
-            aggregates_store(g, &tiles, tile, run_join(g, before, in_round));
+            aggregates_store(g, totals, tile, run_join(g, before, in_round));
         }
         run_set(g, carry, run_join(g, before, total));
     }
+}
+
+static void prefixes(struct gen *g)
+{
+    const struct aggregates tiles = partials(g);
+    totals_to_prefixes(g, &tiles, gen_value(g, VAL_TILES));
 }
 
 static void apply_tile(struct gen *g, void *of)

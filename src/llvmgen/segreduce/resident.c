@@ -6,7 +6,7 @@
  * A team is some lanes of a warp, a block, or a cluster of blocks, whose totals meet in distributed shared memory.
  * Vector i of thread r is number i * team + r of the row.
  */
-#include "seg_gen.h"
+#include "quotients.h"
 
 struct resident {
     struct gen *g;
@@ -305,11 +305,16 @@ static void row_map(const struct resident *r, struct row *w, const kb_tup *resul
 {
     kb *k = r->g->k;
     struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
+    struct quotients q;
+    row_points(r, w, 0, pt, at);
+    pt[0].state = results;
+    quotients_begin(r->g, &q, pt, r->vector);
     for (int i = 0; i < r->items; i++) {
         kb_if(k, w->inside[i]) {
             row_points(r, w, i, pt, at);
             for (int j = 0; j < r->vector; j++)
                 pt[j].state = results;
+            quotients_take(r->g, &q, pt, r->vector);
             outputs_store_at(AT_POINT, at, r->vector, r->g->c->aligned);
             outputs_store_at(AT_RESULT, at, r->vector, r->g->c->aligned);
         }

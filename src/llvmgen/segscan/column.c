@@ -24,29 +24,11 @@ struct strip {
     kb_arr aggregates; /* totals: per turn, warp and lane */
 };
 
-/* Do addresses follow one another?  H200, sums of i8 10237 x 26112: 477 us, 571 without; but welford of f64 448 x 73215 396, 321,
- * backwards sums of f32 2302 x 26624 159, 145: ptxas takes more registers then. */
-static bool chains(const struct gen *g)
-{
-    enum { WORDS = 2 };
-    return !g->c->turns && !g->p->reverse && state_words(g->p, NULL) <= WORDS;
-}
-
 /* The positions from `base` on. */
 static struct items tile_at(struct gen *g, struct strip *s, kb_val base)
 {
-    kb *k = g->k;
-    const int n = per_thread(g), tile = s->rows * n;
-    struct items h = { .g = g, .segment = &s->segment, .n = n, .base = base, .apart = true };
-    h.chained = chains(g);
-    h.stepwise = h.chained || g->c->turns;
-    h.own = kb_mul(k, s->group, n);
-    h.valid = kb_cast(k, kb_min(k, kb_sub(k, s->segment.length, base), tile), TY_I32);
-    h.full = kb_eq(k, h.valid, tile);
-    h.is_start = kb_and(k, kb_eq(k, base, 0), kb_eq(k, s->group, 0));
+    struct items h = items_down(g, &s->segment, base, s->segment.length, s->rows, s->group);
     h.turn = g->c->turns ? &s->turn : NULL;
-    for (int i = 0; i < n; i++)
-        h.head[i] = kb_false(k);
     return h;
 }
 

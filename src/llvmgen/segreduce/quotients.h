@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quotients.h - values of a row's elements that are divided by the same number. */
+#ifndef PTXGEN_QUOTIENTS_H
+#define PTXGEN_QUOTIENTS_H
+
+#include "seg_gen.h"
+
+struct quotients {
+    const struct expr *of; /* the division, of the value of an output; NULL: there is none */
+    kb_val divisor, high, low;
+    kb_val fits; /* bool */
+};
+/* Of the row of the point, which has its results, for vectors of n points. */
+void quotients_begin(struct gen *g, struct quotients *q, struct point *pt, int n);
+/* The values of n points of the row take the quotients from here. */
+void quotients_take(struct gen *g, const struct quotients *q, struct point *pt, int n);
+
+#endif
