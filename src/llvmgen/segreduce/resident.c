@@ -153,84 +153,131 @@ static kb_tup row_combine(const struct resident *r, struct row *w)
 
 /* ---- field by field ---------------------------------------------------------------------------------------------- */
 
+/* A field of a reduction's state. */
+struct field {
+    int red, f;
+};
+
 /* Is the field the length of the row?  A lifted constant that combines by itself counts elements (operators.def). */
-static bool is_length(const struct resident *r, int f)
+static bool is_length(const struct resident *r, struct field at)
 {
-    const struct reduction *red = &r->g->p->reduction[0];
-    return r->cluster == 1 && !red->op->many[f] && red->map[f]->kind == EX_CONST;
+    const struct reduction *red = &r->g->p->reduction[at.red];
+    return r->cluster == 1 && red->takes_many && !red->op->many[at.f] && red->map[at.f]->kind == EX_CONST;
 }
 
-/* Fields for which threads have to meet. */
-static int fields_met(const struct resident *r)
+/* Does what elements add to the field depend on fields before it? */
+static bool depends(const struct problem *p, struct field at)
 {
-    int n = 0;
-    for (int f = 0; f < r->g->nfields; f++)
-        n += !is_length(r, f);
-    return n;
+    return p->reduction[at.red].takes_many && p->reduction[at.red].op->many[at.f];
 }
 
 /* A state whose fields follow one another over the lanes, or the block: a thread combines its elements with the maximum of all
- * and not with its own, and has computed what maps of the same difference ask for.  Two meetings at least, so that no
- * thread still reads what another one writes for the next row. */
+ * and not with its own, and has computed what maps of the same difference ask for.  Threads meet for all fields that depend
+ * on no other, and then for each that does: twice at least, so that no thread still reads what another one writes for the
+ * next row. */
 static bool by_fields(const struct resident *r)
 {
     const struct problem *p = r->g->p;
-    return p->nreductions == 1 && p->reduction[0].takes_many && r->g->padded && !maps_read(p) && fields_met(r) >= 2;
+    bool each = r->g->padded && !maps_read(p), first = false;
+    int meetings = 0;
+    for (int i = 0; i < p->nreductions; i++) {
+        const struct reduction *red = &p->reduction[i];
+        each &= !red->counts && (red->takes_many || red->op->nfields == 1);
+        for (int f = 0; f < red->op->nfields; f++) {
+            const struct field at = { i, f };
+            meetings += depends(p, at);
+            first |= !depends(p, at) && !is_length(r, at);
+        }
+    }
+    return each && meetings > 0 && meetings + first >= 2;
 }
 
-static kb_val field_tree(struct gen *g, int f, const kb_val *x, int n)
+static kb_val field_tree(struct gen *g, struct field at, const kb_val *x, int n)
 {
-    return n == 1 ? x[0] : state_field_join(g, f, field_tree(g, f, x, n / 2), field_tree(g, f, x + n / 2, n - n / 2));
+    if (n == 1)
+        return x[0];
+    const kb_val left = field_tree(g, at, x, n / 2);
+    return state_field_join(g, at.red, at.f, left, field_tree(g, at, x + n / 2, n - n / 2));
 }
 
-static kb_val field_of_lanes(struct gen *g, int f, kb_val x, int lanes)
+static kb_val field_of_lanes(struct gen *g, struct field at, kb_val x, int lanes)
 {
     for (int d = 1; d < lanes; d *= 2)
-        x = state_field_join(g, f, x, kb_shfl_xor(g->k, x, d));
+        x = state_field_join(g, at.red, at.f, x, kb_shfl_xor(g->k, x, d));
     return x;
 }
 
-/* Field f of the total of the lanes, or of the block, in all its threads.  A block has met since its warps read what the one before left there. */
-static kb_val field_of_block(const struct resident *r, int f, kb_val x)
+/* x := n fields of the total of the lanes, or of the block, in all its threads.  A block has met since its warps read what the
+ * one before left there. */
+static void meet(const struct resident *r, int n, const struct field *at, kb_val *x)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    const int warps = kb_threads(k) / KB_WARP;
-    x = field_of_lanes(g, f, x, r->lanes ? r->lanes : KB_WARP);
+    const int warps = kb_threads(k) / KB_WARP, lanes = power_of_two_above(warps);
+    for (int i = 0; i < n; i++)
+        x[i] = field_of_lanes(g, at[i], x[i], r->lanes ? r->lanes : KB_WARP);
     if (r->lanes || warps == 1)
-        return x;
-    const kb_ptr totals = r->aggregates.e[f];
+        return;
     LET(lane, kb_lane(k));
     kb_if(k, kb_eq(k, lane, 0)) {
-        kb_store(k, totals, kb_warp(k), x);
+        for (int i = 0; i < n; i++)
+            kb_store(k, r->aggregates.e[state_first(g->p, at[i].red) + at[i].f], kb_warp(k), x[i]);
     }
     kb_barrier(k);
-    const int lanes = power_of_two_above(warps);
     LET(of, kb_and(k, lane, lanes - 1)); /* as often as there is room: all lanes get the total */
-    x = kb_load(k, totals, kb_min(k, of, warps - 1));
-    if (warps < lanes)
-        x = kb_select(k, kb_lt(k, of, warps), x, state_field_pad(g, f));
-    return field_of_lanes(g, f, x, lanes);
+    for (int i = 0; i < n; i++) {
+        x[i] = kb_load(k, r->aggregates.e[state_first(g->p, at[i].red) + at[i].f], kb_min(k, of, warps - 1));
+        if (warps < lanes)
+            x[i] = kb_select(k, kb_lt(k, of, warps), x[i], state_field_pad(g, at[i].red, at[i].f));
+        x[i] = field_of_lanes(g, at[i], x[i], lanes);
+    }
+}
+
+/* What the thread's elements add to the field. */
+static kb_val field_of_thread(const struct resident *r, const struct row *w, struct field at, const kb_tup *x,
+                              kb_tup known)
+{
+    struct gen *g = r->g;
+    const int n = r->items * r->vector;
+    kb_val share[SEG_ITEMS_MAX];
+    for (int i = 0; i < n; i++)
+        share[i] = kb_select(g->k, w->inside[i / r->vector], state_field_share(g, at.red, at.f, x[i], known),
+                             state_field_pad(g, at.red, at.f));
+    return field_tree(g, at, share, n);
 }
 
 /* The total of the lanes, or of the block, in all its threads. */
 static kb_tup total_by_fields(const struct resident *r, struct row *w)
 {
     struct gen *g = r->g;
-    kb *k = g->k;
-    const int n = r->items * r->vector;
+    const struct problem *p = g->p;
+    struct field at[STATE_FIELDS_MAX], later[STATE_FIELDS_MAX];
     kb_tup x[SEG_ITEMS_MAX], total = state_zero(g);
+    kb_val together[STATE_FIELDS_MAX];
+    int n = 0, nlater = 0;
     for (int i = 0; i < r->items; i++)
         map_vector(r, w, i, &x[i * r->vector]);
-    for (int f = 0; f < total.n; f++) {
-        kb_val share[SEG_ITEMS_MAX];
-        if (is_length(r, f)) {
-            total.e[f] = kb_cast(k, gen_value(g, VAL_LENGTH), g->field[f]);
-            continue;
+    for (int i = 0; i < p->nreductions; i++)
+        for (int f = 0; f < p->reduction[i].op->nfields; f++) {
+            const struct field field = { i, f };
+            if (is_length(r, field))
+                total.e[state_first(p, i) + f] =
+                    kb_cast(g->k, gen_value(g, VAL_LENGTH), g->field[state_first(p, i) + f]);
+            else if (depends(p, field))
+                later[nlater++] = field;
+            else
+                at[n++] = field;
         }
-        for (int i = 0; i < n; i++)
-            share[i] = kb_select(k, w->inside[i / r->vector], state_field_share(g, f, x[i], total), state_field_pad(g, f));
-        total.e[f] = field_of_block(r, f, field_tree(g, f, share, n));
+    for (int i = 0; i < n; i++)
+        together[i] = field_of_thread(r, w, at[i], x, total);
+    if (n)
+        meet(r, n, at, together);
+    for (int i = 0; i < n; i++)
+        total.e[state_first(p, at[i].red) + at[i].f] = together[i];
+    for (int i = 0; i < nlater; i++) {
+        kb_val *field = &total.e[state_first(p, later[i].red) + later[i].f];
+        *field = field_of_thread(r, w, later[i], x, total);
+        meet(r, 1, &later[i], field);
     }
     return total;
 }

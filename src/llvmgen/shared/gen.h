@@ -157,11 +157,11 @@ kb_tup state_of_tile(struct gen *g, struct point *pt, int n);
 /* n states in order; for at most GEN_MANY_MAX of them. */
 enum { GEN_MANY_MAX = 64 };
 kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n);
-/* A single reduction that takes many states at once, field by field: what state x adds to field f, where `known` has the total's
- * fields before it; how two of these meet; and what an empty place has in their stead. */
-kb_val state_field_share(struct gen *g, int f, kb_tup x, kb_tup known);
-kb_val state_field_join(struct gen *g, int f, kb_val a, kb_val b);
-kb_val state_field_pad(struct gen *g, int f);
+/* Field f of reduction r, which has one, or takes many states at once, over many states: what state x adds, where `known` has
+ * the total's fields before it; how two of these meet; and what an empty place has in their stead. */
+kb_val state_field_share(struct gen *g, int r, int f, kb_tup x, kb_tup known);
+kb_val state_field_join(struct gen *g, int r, int f, kb_val a, kb_val b);
+kb_val state_field_pad(struct gen *g, int r, int f);
 kb_tup state_pad_value(struct gen *g); /* only when g->padded, or state_pad_end() */
 kb_tup state_zero(struct gen *g);      /* placeholder that no operator sees */
 /* acc := have ? acc * x : x, and have := true; block-divergent. */

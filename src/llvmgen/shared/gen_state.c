@@ -209,30 +209,38 @@ kb_tup state_combine_many(struct gen *g, const kb_tup *x, int n)
     return out;
 }
 
-kb_val state_field_share(struct gen *g, int f, kb_tup x, kb_tup known)
+static const struct expr *added(const struct reduction *red, int f)
 {
-    struct point pt;
-    state_env(&pt, g);
-    const struct op *op = g->p->reduction[0].op;
-    return op->many[f] ? emit_share(g->k, op, &pt.env, f, &x, 1, &known) : x.e[f];
+    return red->takes_many ? red->op->many[f] : NULL;
 }
 
-kb_val state_field_join(struct gen *g, int f, kb_val a, kb_val b)
+kb_val state_field_share(struct gen *g, int r, int f, kb_tup x, kb_tup known)
 {
+    const struct reduction *red = &g->p->reduction[r];
+    const int first = state_first(g->p, r);
+    const kb_tup own = slice(x, first, red->op->nfields), total = slice(known, first, red->op->nfields);
     struct point pt;
     state_env(&pt, g);
-    const struct op *op = g->p->reduction[0].op;
-    kb_tup left = state_zero(g), right = left;
-    if (op->many[f])
+    return added(red, f) ? emit_share(g->k, red->op, &pt.env, f, &own, 1, &total) : own.e[f];
+}
+
+kb_val state_field_join(struct gen *g, int r, int f, kb_val a, kb_val b)
+{
+    const struct reduction *red = &g->p->reduction[r];
+    kb_tup left = slice(state_zero(g), state_first(g->p, r), red->op->nfields), right = left;
+    struct point pt;
+    state_env(&pt, g);
+    if (added(red, f))
         return emit_binary(g->k, BIN_ADD, a, b);
     left.e[f] = a, right.e[f] = b;
-    struct emit_env env = { .op = op, .left = &left, .right = &right, .outer = &pt.env };
-    return emit_expr(g->k, &env, op->combine[f]);
+    struct emit_env env = { .op = red->op, .left = &left, .right = &right, .outer = &pt.env };
+    return emit_expr(g->k, &env, red->op->combine[f]);
 }
 
-kb_val state_field_pad(struct gen *g, int f)
+kb_val state_field_pad(struct gen *g, int r, int f)
 {
-    return g->p->reduction[0].op->many[f] ? kb_imm(g->k, g->field[f], 0) : state_pad_value(g).e[f];
+    const int first = state_first(g->p, r);
+    return added(&g->p->reduction[r], f) ? kb_imm(g->k, g->field[first + f], 0) : state_pad_value(g).e[first + f];
 }
 
 kb_tup state_pad_value(struct gen *g)

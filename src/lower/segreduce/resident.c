@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const struct shape {
-    const char *name, *elements; /* of the cases by vectors, and by elements (NULL: a later one takes them) */
+    const char *name, *elements; /* of the cases by vectors, and by elements (NULL: other shapes take them) */
     int lanes, threads, words, cluster;
 } shapes[] = {
     { "rows_4_lanes", NULL, 4, 128, 8, 1 },
@@ -20,10 +20,15 @@ static const struct shape {
     { "rows_16_lanes", "rows_16_lanes_elements", 16, 128, 16, 1 },
     { "rows_warp_short", "rows_warp_short_elements", 32, 128, 16, 1 },
     { "rows_warp", "rows_warp_elements", 32, 128, 32, 1 },
-    { "rows_block_128", "rows_block_128_elements", 0, 128, 16, 1 },
-    { "rows_block_256", "rows_block_256_elements", 0, 256, 16, 1 },
-    { "rows_block_512", "rows_block_512_elements", 0, 512, 16, 1 },
-    { "rows_block_long", "rows_block_long_elements", 0, 512, 32, 1 },
+    { "rows_block_2048", "rows_block_2048_elements", 0, 128, 16, 1 },
+    { "rows_block_3072", NULL, 0, 128, 24, 1 },
+    { "rows_block_4096", NULL, 0, 128, 32, 1 },
+    { NULL, "rows_block_4096_elements", 0, 256, 16, 1 },
+    { "rows_block_6144", NULL, 0, 256, 24, 1 },
+    { "rows_block_8192", NULL, 0, 256, 32, 1 },
+    { NULL, "rows_block_8192_elements", 0, 512, 16, 1 },
+    { "rows_block_12288", NULL, 0, 512, 24, 1 },
+    { "rows_block_16384", "rows_block_16384_elements", 0, 512, 32, 1 },
     { "rows_cluster_2", NULL, 0, 512, 32, 2 },
     { "rows_cluster_4", NULL, 0, 512, 32, 4 },
     { "rows_cluster_8", NULL, 0, 512, 32, 8 },
@@ -78,6 +83,18 @@ static int element_words(const struct problem *p)
     return words;
 }
 
+/* Bytes that a register of an element holds, at least. */
+static int narrowest(const struct problem *p)
+{
+    int bytes = 4;
+    for (int i = 0; i < p->ninputs; i++)
+        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++) {
+            const int own = ty_bytes(p->input[i].array.field[f].type);
+            bytes = own < bytes ? own : bytes;
+        }
+    return bytes;
+}
+
 static int cluster_of(const struct plan_case *c) { return c->tunable[TN_CLUSTER] > 1 ? c->tunable[TN_CLUSTER] : 1; }
 
 static int64_t capacity(const struct plan_case *c)
@@ -107,15 +124,19 @@ static void bound_registers(const struct planner *pl, struct plan_case *c, const
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const struct shape *s,
                                     const char *name, bool vectors)
 {
+    enum { LANES = 4, WORDS = 32 };
     const struct problem *p = pl->plan->problem;
     struct plan_case *c = plan_case_add(pl, row, name, (struct formula){ 0 });
-    int items = s->words / element_words(p);
+    /* H200, softmax of bf16 in rows of 128, 256, 512: 75, 74, 74 us, twice as many lanes 83, 83, 80 */
+    const bool fewer = vectors && s->lanes && s->words < WORDS && s->lanes > LANES && takes_many(p) && narrowest(p) < 4;
+    const int lanes = fewer ? s->lanes / 2 : s->lanes, words = fewer ? WORDS : s->words;
+    int items = words / element_words(p);
     if (!vectors)
         plan_set(c, TN_VECTOR, 1, "rows are not whole vectors, or arrays begin anywhere");
     while (c->tunable[TN_VECTOR] > items && plan_shrinks(c, TN_VECTOR))
         plan_set(c, TN_VECTOR, c->tunable[TN_VECTOR] / 2, "as many elements as registers");
     items /= c->tunable[TN_VECTOR];
-    plan_set(c, TN_LANES, s->lanes, "model: the fewest threads whose registers hold a row");
+    plan_set(c, TN_LANES, lanes, "model: the fewest threads whose registers hold a row");
     plan_set(c, TN_THREADS, s->threads, "model: the fewest threads whose registers hold a row");
     plan_set(c, TN_ITEMS, items > 0 ? items : 1, "model: registers of a thread");
     plan_set(c, TN_CLUSTER, s->cluster, "model: the fewest blocks whose registers hold a row");
@@ -163,18 +184,6 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
     *most = capacity(c);
 }
 
-/* Bytes that a register of an element holds, at least. */
-static int narrowest(const struct problem *p)
-{
-    int bytes = 4;
-    for (int i = 0; i < p->ninputs; i++)
-        for (int f = 0; access_input_direct(p, i) && f < p->input[i].array.nfields; f++) {
-            const int own = ty_bytes(p->input[i].array.field[f].type);
-            bytes = own < bytes ? own : bytes;
-        }
-    return bytes;
-}
-
 /* Which shapes are worth a case, measured on an H200.  Softmax f32 of 2^26 in rows of 32768/65536/131072/262144 by
  * clusters: 165/169/184/217 us, read twice 239/238/249/252; bf16 in rows of 262144 197, read twice 182.  Without results
  * per element a row is not kept, and lanes of a warp alone gain: cross-entropy of 2^26 f32 in rows of 128/1024 takes
@@ -200,7 +209,7 @@ void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t vectors = 0, elements = 0;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (state_determinism(pl->plan->problem) == DET_ANY && possible(pl, &shapes[i], true))
+        if (shapes[i].name && state_determinism(pl->plan->problem) == DET_ANY && possible(pl, &shapes[i], true))
             add_case(pl, row, &shapes[i], shapes[i].name, true, &vectors);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (shapes[i].elements && possible(pl, &shapes[i], false))

@@ -2,8 +2,8 @@
 /* strips.c - planning of scans down few long columns: strips of neighbouring columns, tiles that pass their
  * totals on.
  *
- * A strip has threads / rows columns, 32 of them or the power of two that holds the last dimension: narrow ones keep
- * all lanes busy, and their look-back takes fewer columns.  Control memory is as for scan.lookback.
+ * A strip has threads / rows columns: 32, or 8 or 16 where there are few: narrow ones keep all lanes busy, and their
+ * look-back takes fewer columns of longer tiles.  Control memory is as for scan.lookback.
  */
 #include "segscan.h"
 
@@ -11,6 +11,7 @@
 
 enum {
     NARROW = 8,
+    MEDIUM = 16,
     TURNED =
         16, /* columns: longer runs are stored.  H200, argmin of 131328 x 511: 411 us, 32 columns 594; i16 482, 499 */
     TILES = 16,
@@ -20,6 +21,12 @@ enum {
     WORDS_OF_FEW = 28,
     WORDS_OF_HALF = 56,
     WORDS_OF_STATES = 44,
+    WORDS_OF_MEDIUM = 84,
+    BACKWARDS = 12,
+    MEDIUM_COLUMNS = 128,
+    MEDIUM_WORDS = 3, /* of an element */
+    MEDIUM_LEAST = 1 << 22,
+    ITEMS_OF_MEDIUM = 28,
     OF_ADDRESSES = 6,
     OF_FUNCTIONS = 12,
     HALF = 512,
@@ -85,20 +92,26 @@ static bool calls_wide(const struct problem *p)
 /* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768, or by 512 where elements are wide: tiles that
  * wait for one another are better large, and what a tile takes beside its elements grows with states.  Addresses take more
  * registers before sm_90, and stay in them from loads elsewhere to stores. */
-static void fit_registers(const struct problem *p, struct plan_case *c, int sm, bool turns)
+static void fit_registers(const struct problem *p, struct plan_case *c, int sm, int width, bool turns)
 {
     const int each = scan_items_in_words(p);
     const bool by_index = !turns && scan_stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
     const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || scan_loads_elsewhere(p);
-    if (heavy && c->tunable[TN_THREADS] <= HALF) {
+    if (heavy && (width != MEDIUM || turns) && c->tunable[TN_THREADS] <= HALF) {
         if (c->tunable[TN_THREADS] == HALF)
             plan_set(c, TN_THREADS, HALF / 2, NULL);
         plan_set(c, TN_BLOCKS_PER_SM, HALF / c->tunable[TN_THREADS], NULL);
         plan_set(c, TN_ITEMS, ITEMS_OF_HALF, NULL);
         plan_lighten(p, c);
     }
+    const bool medium = width == MEDIUM && !turns;
+    if (medium)
+        plan_set(c, TN_ITEMS, ITEMS_OF_MEDIUM, NULL);
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
-    const int of_half = by_index ? WORDS_OF_FEW : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
+    const int of_half = by_index ? WORDS_OF_FEW
+                        : medium ? WORDS_OF_MEDIUM - (p->reverse ? BACKWARDS : 0)
+                        : wide   ? WORDS_OF_HALF
+                                 : WORDS_OF_STATES;
     const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
     const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
                       (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0) - (calls_wide(p) && !turns ? OF_FUNCTIONS : 0);
@@ -118,7 +131,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
             plan_set(c, TN_THREADS, HALF, NULL);
             plan_set(c, TN_BLOCKS_PER_SM, 1, NULL);
         }
-        fit_registers(p, c, pl->plan->device.sm, turns);
+        fit_registers(p, c, pl->plan->device.sm, width, turns);
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
         if (turns)
             segscan_turn(pl, c);
@@ -130,6 +143,9 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
         c->code.guard = f_and(few(p, c), c->code.guard);
         if (width == NARROW)
             c->code.guard = f_and(f_le(segments_inner(p), 2 * width), c->code.guard);
+        if (width == MEDIUM && !turns)
+            c->code.guard = f_and(f_and(f_le(segments_inner(p), MEDIUM_COLUMNS), f_le(MEDIUM_LEAST, access_count(p))),
+                                  c->code.guard);
     }
 }
 
@@ -154,6 +170,8 @@ void segscan_strips_plan(struct planner *pl, const struct strategy *row)
         return; /* what is left is too short */
     if (!plan_pinned(pl))
         add_case(pl, row, "narrow", "narrow_strips", NARROW, false);
+    if (!plan_pinned(pl) && scan_items_in_words(p) <= MEDIUM_WORDS && !scan_loads_elsewhere(p))
+        add_case(pl, row, "medium", "medium_strips", MEDIUM, false);
     add_case(pl, row, turns ? "turned" : "", "shared_strips", turns ? TURNED : 32, turns);
 }
 

@@ -6,6 +6,8 @@
  */
 #include "segscan.h"
 
+#include "lower/work.h"
+
 bool segscan_three_pass_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
@@ -26,20 +28,30 @@ bool segscan_three_pass_fits(const struct problem *p, const struct device *d, st
  * does.  H200, us, in parentheses those: max segment sums of f64, 2^25 elements in 19, 75, 287, 8191 columns 333, 301, 289, 306
  * (6789, 3036, 2296, 524), of 2^20 in 33, 287, 1023 46, 30, 26 (76, 34, 25); welford of f32, 2^26 in 45, 512, 2047 384, 241,
  * 337 (1475, 680, 339); logsumexp of f64, 2^25 in 45, 512, 2047 666, 598, 626 (1812, 972, 484); sums of u8, 2^27 in 19, 75
- * columns 462, 511 (815, 625; 16 wide 425); but sums of f32, 2^26 in 75, 128, 1023 columns 372, 230, 319 (268, 192, 187). */
+ * columns 462, 511 (815, 625; 16 wide 425), of i64 with a neighbour, 2^25 in 33 311 (510); but sums of f32, 2^26 in 75, 128, 1023 columns 372, 230, 319 (268, 192, 187). */
 static struct formula pays(const struct problem *p)
 {
     enum { WIDE = 3, VERY_WIDE = 8, COLUMNS = 1024, FEW = 32, LEAST = 1 << 22, LEAST_WIDE = 1 << 20 };
-    const int words = state_words(p, NULL);
+    const int words = state_words(p, NULL), few = scan_items_in_words(p) > WIDE ? 2 * FEW : FEW;
     const struct formula large = f_le(words < VERY_WIDE ? LEAST : LEAST_WIDE, access_count(p));
     if (words >= VERY_WIDE)
         return f_and(f_lt(scan_segments(p), f_mul(f_sms(), COLUMNS)), large);
-    return f_and(f_le(scan_segments(p), words < WIDE ? FEW : COLUMNS), large);
+    return f_and(f_le(scan_segments(p), words < WIDE ? few : COLUMNS), large);
 }
 
 void segscan_three_pass_plan(struct planner *pl, const struct strategy *row)
 {
-    scan_add_cases(pl, row, "", "chunks", plan_pinned(pl) ? (struct formula){ 0 } : pays(pl->plan->problem), false);
+    enum { ITEMS = 16 };
+    const struct problem *p = pl->plan->problem;
+    const int from = pl->plan->ncases;
+    scan_add_cases(pl, row, "", "chunks", plan_pinned(pl) ? (struct formula){ 0 } : pays(p), false);
+    for (int i = from; i < pl->plan->ncases; i++) {
+        struct plan_case *c = &pl->plan->cases[i];
+        if (work_of(p, NULL, 0).special > 0)
+            plan_set(c, TN_MIN_BLOCKS, 2, "a bound keeps ptxas from spilling");
+        else if (!work_is_heavy(p) && !scan_loads_elsewhere(p)) /* a thread holds what it has loaded, and one state */
+            plan_set(c, TN_ITEMS, ITEMS, NULL);
+    }
 }
 
 /* Positions of a chunk: a multiple of what a thread takes at once. */

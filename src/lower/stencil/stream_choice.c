@@ -92,19 +92,25 @@ static void several_blocks(struct planner *pl, struct plan_case *c, int blocks)
     plan_set(c, TN_MIN_BLOCKS, fit < blocks ? (int)fit : blocks, "rings of small tiles, in shared memory");
 }
 
-/* Widths of tiles, of which one leaves little of the rows of nearly all arrays idle, and threads of a multiprocessor: with
- * less than 96 registers for a thread ptxas spills of 125 points, and with 72 of 25 points and an array beside them. */
+/* Widths of tiles, of which one leaves little of the rows of nearly all arrays idle, and blocks of a multiprocessor: with
+ * less than 96 registers for a thread ptxas spills of 125 points, and with 72 of 25 points and an array beside them.  H200, us,
+ * 125 points at 400 x 399 x 399 by 208 and 112 columns 467, 511, with weights 832, 1042, and an array 912, 1135. */
 struct widths {
-    int n, threads, width[4];
+    int n, width[4], blocks[4];
 };
 static struct widths widths_of(const struct problem *p)
 {
-    static const struct widths one = { 4, 896, { 208, 192, 160, 112 } }, two = { 3, 768, { 192, 160, 112 } },
-                               crowd = { 3, 640, { 160, 112, 96 } }, wide = { 3, 448, { 160, 112, 96 } },
-                               light = { 2, 896, { 192, 112 } };
+    static const struct widths one = { 4, { 208, 192, 160, 112 }, { 2, 2, 2, 4 } },
+                               two = { 3, { 192, 160, 112 }, { 2, 2, 3 } },
+                               crowd = { 4, { 208, 160, 112, 96 }, { 2, 2, 2, 3 } },
+                               wide = { 4, { 208, 160, 112, 96 }, { 1, 1, 2, 2 } },
+                               doubles = { 4, { 208, 160, 112, 96 }, { 1, 1, 2, 3 } },
+                               light = { 2, { 192, 112 }, { 2, 4 } };
     const int reads = stencil_reads(p);
     if (reads > CROWD && stencil_beside(p))
         return wide;
+    if (reads > CROWD && p->output[0].array.stride > 4)
+        return doubles;
     return reads > CROWD ? crowd : reads <= NEIGHBOURS ? light : stencil_beside(p) ? two : one;
 }
 
@@ -158,7 +164,7 @@ static void fitting_cases(struct planner *pl, const struct strategy *row, struct
             stencil_drop_case(pl, c);
             continue;
         }
-        several_blocks(pl, c, very_far(p) ? 1 : w.threads / c->tunable[TN_THREADS]);
+        several_blocks(pl, c, very_far(p) ? 1 : w.blocks[i]);
         if (w.width[i] == w.width[0] && stencil_reads(p) <= NEIGHBOURS && stencil_skips(p))
             plan_set(c, TN_STAGES, 4,
                      "points that are left out take registers; with 5 stages ptxas 13 spilled 20 bytes");
@@ -234,14 +240,15 @@ static void wide_cases(struct planner *pl, const struct strategy *row, struct fo
         stencil_stream_case(pl, row, "planes_narrow", f_and(guard, filled(p, narrow)), narrow);
 }
 
-/* Tiles of vectors: how many threads wide, and of how many threads; the last one serves rows of half vectors too. */
+/* Tiles of vectors: how many threads wide, and of how many threads, the best one first; number `half` serves rows of half
+ * vectors too. */
 struct vector_tiles {
-    int n, threads[3], block_x[3];
+    int n, threads[3], block_x[3], half;
 };
 static struct vector_tiles vector_tiles_of(const struct problem *p)
 {
-    static const struct vector_tiles usual = { 2, { 256, 224 }, { 32, 28 } }, roomy = { 1, { 192 }, { 24 } },
-                                     crowd = { 3, { 320, 320, 320 }, { 16, 32, 20 } };
+    static const struct vector_tiles usual = { 2, { 256, 224 }, { 32, 28 }, 1 }, roomy = { 1, { 192 }, { 24 }, 0 },
+                                     crowd = { 3, { 320, 320, 320 }, { 20, 16, 32 }, 0 };
     /* with 128 registers ptxas spills, H200, us: star of radius 4 and an array at 400^3 28 x 8 threads 401, 24 x 8 329 */
     const bool spills = very_far(p) && (stencil_beside(p) || p->output[0].array.stride > 4);
     return stencil_reads(p) > CROWD && planes_of(p) < FAR_PLANES ? crowd : spills ? roomy : usual;
@@ -249,12 +256,12 @@ static struct vector_tiles vector_tiles_of(const struct problem *p)
 
 /* A block walks over several times as many planes as its points read around them.  H200, us, in parentheses windows: stars of radius 3
  * at 192^3, where blocks of f64 have 26 planes, 54 (52), of f32 beside an array 13, 55 (41), of f16 7, 57 (31); but 27
- * points of f16 34 (32), of f32 25 (31), and 125 points 73 (166). */
+ * points of f16 34 (32), of f32 25 (31), and 125 points 73 (166), but with weights 249 (136). */
 static struct formula long_chunks(const struct problem *p, struct shape s, int vector)
 {
     enum { BLOCKS = 2 };
     const int64_t tile = (int64_t)s.threads * s.points_y * vector, planes = planes_of(p);
-    const int64_t least = stencil_reads(p) > CROWD ? 4 * planes : 15 * planes;
+    const int64_t least = (work_is_heavy(p) ? 20 : stencil_reads(p) > CROWD ? 4 : 15) * planes;
     return f_le(f_mul(plan_sms(p), least * tile * BLOCKS), f_mul(4, access_count(p)));
 }
 
@@ -271,17 +278,20 @@ static void vector_cases(struct planner *pl, const struct strategy *row)
     struct formula least = covered(p, t.block_x[0] * longest);
     for (int i = 1; i < t.n; i++)
         least = f_min(least, covered(p, t.block_x[i] * longest));
+    if (work_is_heavy(p) && !stencil_beside(p)) /* else windows; idle columns cost more than what vectors gain */
+        least = f_min(least, covered_best(p));
     /* ptxas spills up to 24 bytes of half vectors beside an array */
     const int shortest = stencil_beside(p) ? longest : longest / 2;
     for (int vector = longest; vector > 1 && vector >= shortest; vector /= 2)
-        for (int i = vector < longest ? t.n - 1 : 0; i < t.n; i++) {
+        for (int i = vector < longest ? t.half : 0; i < (vector < longest ? t.half + 1 : t.n); i++) {
             struct shape s = stencil_stream_shape(pl, "vectors_fitting");
             s.threads = t.threads[i];
             s.block_x = t.block_x[i];
             const int wide = s.block_x * longest;
             const struct formula large =
                 f_and(enough(p, stencil_reads(p) > CROWD ? crowd : finer), long_chunks(p, s, longest));
-            const struct formula guard = vector < longest ? large : f_and(large, f_le(covered(p, wide), least));
+            const bool any_fit = vector < longest && !work_is_heavy(p);
+            const struct formula guard = any_fit ? large : f_and(large, f_le(covered(p, wide), least));
             struct plan_case *c = stencil_stream_vectors(
                 pl, row, arena_printf(&pl->s->arena, "vectors_%d_%d", vector, wide), guard, s, vector);
             /* of 4 rows ptxas spills 8 bytes; H200, star of radius 4 at 400 x 399 x 398, 4 and 3 rows: 236, 225 us */
@@ -295,7 +305,7 @@ static void vector_cases(struct planner *pl, const struct strategy *row)
 static bool vectors_pay(const struct problem *p, const struct shape *one)
 {
     const bool light = stencil_window_cells(p, one) <= NEIGHBOURS + stencil_beside(p);
-    if (light || work_is_heavy(p) || stencil_packs(p) || (stencil_narrow(p) && stencil_reads(p) > CROWD))
+    if (light || stencil_packs(p) || (stencil_narrow(p) && stencil_reads(p) > CROWD))
         return false;
     return plain(p, 2, true) || plain(p, 4, true) || plain(p, 8, true);
 }
