@@ -66,7 +66,7 @@ static const struct subject {
     { "scan_rows", { "scan.lookback@across=0", "scan.lookback@across=1" }, ROWS },
     { "scan_rows", { "scan.block@cluster=2" }, LONG_ROWS },
     { "scan_rows", { "scan.pipeline", "scan.resident" }, WHOLE_ROWS },
-    { "scan_columns", { "segscan.column", "segscan.strips" }, ROWS },
+    { "scan_columns", { "segscan.column", "segscan.strips", "segscan.three_pass" }, ROWS },
     { "scan_channels", { "scan.pipeline", "segscan.strips" }, CHANNELS },
     { "mss", { "reduce.last_block" }, LINES },
     { "matrix2x2", { "reduce.last_block" }, LINES },

@@ -108,7 +108,7 @@ static int64_t capacity(const struct plan_case *c)
  * of those blocks. */
 static void bound_registers(const struct planner *pl, struct plan_case *c, const struct shape *s)
 {
-    enum { LARGE = 256, BESIDE = 16, BESIDE_SMALL = 24 };
+    enum { LARGE = 256, BESIDE = 16, BESIDE_SMALL = 24, REGISTERS = 128, REGISTERS_BEFORE = 144 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     const bool sums = p->nreductions == 1 && takes_many(p) && !gains_by_elements(p);
@@ -117,6 +117,10 @@ static void bound_registers(const struct planner *pl, struct plan_case *c, const
     if (sums && !s->lanes && c->tunable[TN_VECTOR] > 1 && threads >= c->tunable[TN_THREADS])
         plan_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS],
                  "H200 layer norm, rows of 2048, 4096, 8192, 16384: 142/152/174/202 us, so bounded 138/140/148/152");
+    else if (p->nreductions > 1 && takes_many(p) && c->tunable[TN_VECTOR] > 1)
+        plan_set(c, TN_MIN_BLOCKS,
+                 d->registers_per_sm / ((d->sm < 90 ? REGISTERS_BEFORE : REGISTERS) * c->tunable[TN_THREADS]),
+                 "what maps have computed stays in registers, and ptxas takes more than it gains by");
     else if (segreduce_state_words(p) > 2)
         plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
 }
