@@ -11,7 +11,7 @@ Test(column_scans, by_state_and_size)
 {
     const struct device d = device_of("sm_90");
     static const struct {
-        const char *operator, *type, *map, *value;
+        const char *operator, * type, *map, *value;
         int64_t n[2];
         const char *name;
         int items;

@@ -54,7 +54,8 @@ Test(row_fields, of_infinities)
     x[2 * COLUMNS + 7] = x[2 * COLUMNS + 280] = INFINITY;
     cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%s", h.text);
     const float *sum = h.output[0];
-    cr_expect(sum[0] == COLUMNS && sum[1] > 1 && sum[2] == 2, "%g %g %g", (double)sum[0], (double)sum[1], (double)sum[2]);
+    cr_expect(sum[0] == COLUMNS && sum[1] > 1 && sum[2] == 2, "%g %g %g", (double)sum[0], (double)sum[1],
+              (double)sum[2]);
     harness_close(&h);
 }
 
@@ -65,11 +66,12 @@ Test(row_fields, quotients_have_the_bits_of_divisions)
     static const int64_t size[] = { ROWS, COLUMNS };
     struct harness h;
     uint64_t seed = 7;
-    cr_assert(harness_open(&h, "quotients",
-                           "kind: reduce\ninputs: {x: 'f32[m, n]', z: 'f32[m, n]'}\nmap: abs(z)\noperator: max\nover: n\n"
-                           "outputs: {y: {type: 'f32[m, n]', value: x / r}}\n",
-                           "sm_90", NULL),
-              "%s", h.text);
+    cr_assert(
+        harness_open(&h, "quotients",
+                     "kind: reduce\ninputs: {x: 'f32[m, n]', z: 'f32[m, n]'}\nmap: abs(z)\noperator: max\nover: n\n"
+                     "outputs: {y: {type: 'f32[m, n]', value: x / r}}\n",
+                     "sm_90", NULL),
+        "%s", h.text);
     harness_data_at(&h, size, 3, 0, 0);
     float *x = h.input[0], *z = h.input[1];
     for (int i = 0; i < ROWS * COLUMNS; i++) {
