@@ -35,6 +35,8 @@ static const struct shape {
     { "rows_cluster_long", NULL, 0, 1024, 32, 8 },
 };
 
+enum { TUNED_SM = 90 };
+
 /* Does a reduction take many states at once? */
 static bool takes_many(const struct problem *p)
 {
@@ -108,7 +110,7 @@ static int64_t capacity(const struct plan_case *c)
  * of those blocks. */
 static void bound_registers(const struct planner *pl, struct plan_case *c, const struct shape *s)
 {
-    enum { LARGE = 256, BESIDE = 16, BESIDE_SMALL = 24, REGISTERS = 128, REGISTERS_BEFORE = 144 };
+    enum { LARGE = 256, BESIDE = 16, BESIDE_SMALL = 24, REGISTERS = 128, REGISTERS_ELSEWHERE = 144 };
     const struct problem *p = pl->plan->problem;
     const struct device *d = &pl->plan->device;
     const bool sums = p->nreductions == 1 && takes_many(p) && !gains_by_elements(p);
@@ -119,7 +121,7 @@ static void bound_registers(const struct planner *pl, struct plan_case *c, const
                  "H200 layer norm, rows of 2048, 4096, 8192, 16384: 142/152/174/202 us, so bounded 138/140/148/152");
     else if (p->nreductions > 1 && takes_many(p) && c->tunable[TN_VECTOR] > 1)
         plan_set(c, TN_MIN_BLOCKS,
-                 d->registers_per_sm / ((d->sm < 90 ? REGISTERS_BEFORE : REGISTERS) * c->tunable[TN_THREADS]),
+                 d->registers_per_sm / ((d->sm == TUNED_SM ? REGISTERS : REGISTERS_ELSEWHERE) * c->tunable[TN_THREADS]),
                  "what maps have computed stays in registers, and ptxas takes more than it gains by");
     else if (segreduce_state_words(p) > 2)
         plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
@@ -194,9 +196,15 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
  * 95/91 us by these and 186/99 by segreduce.subwarp, in rows of 4096 by a block 108 and 88. */
 static bool possible(const struct planner *pl, const struct shape *s, bool vectors)
 {
+    enum { UNCOMMON = 24, HALF = 256 };
     const struct problem *p = pl->plan->problem;
     const bool keeps = problem_writes(p, AT_RESULT);
     const int cluster = plan_setting(pl, TN_CLUSTER, s->cluster), lanes = plan_setting(pl, TN_LANES, s->lanes);
+    if (s->words == UNCOMMON && !takes_many(p)) /* RMS norm in rows of 5120 133 us, by the next shape 131 */
+        return false;
+    const bool few = s->words > UNCOMMON && !lanes && p->nreductions > 1 && takes_many(p);
+    if (few && (!vectors || (s->threads > HALF && pl->plan->device.sm != TUNED_SM)))
+        return false; /* 128 registers: cross-entropy with its gradient would spill */
     if (cluster <=
         1) /* places after a row's end cost what elements cost: softmax in rows of 256 takes 130 us, and 176 */
         return (keeps || lanes) && (!vectors || lanes != 16 || takes_many(p)); /* by 32 lanes; RMS norm 132 and 129 */

@@ -22,11 +22,11 @@ enum {
     WORDS_OF_HALF = 56,
     WORDS_OF_STATES = 44,
     WORDS_OF_MEDIUM = 84,
-    BACKWARDS = 12,
     MEDIUM_COLUMNS = 128,
     MEDIUM_WORDS = 3, /* of an element */
     MEDIUM_LEAST = 1 << 22,
     ITEMS_OF_MEDIUM = 28,
+    BACKWARDS = 4, /* so many fewer: addresses take registers */
     OF_ADDRESSES = 6,
     OF_FUNCTIONS = 12,
     HALF = 512,
@@ -106,12 +106,9 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm, 
     }
     const bool medium = width == MEDIUM && !turns;
     if (medium)
-        plan_set(c, TN_ITEMS, ITEMS_OF_MEDIUM, NULL);
+        plan_set(c, TN_ITEMS, ITEMS_OF_MEDIUM - (p->reverse ? BACKWARDS : 0), NULL);
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
-    const int of_half = by_index ? WORDS_OF_FEW
-                        : medium ? WORDS_OF_MEDIUM - (p->reverse ? BACKWARDS : 0)
-                        : wide   ? WORDS_OF_HALF
-                                 : WORDS_OF_STATES;
+    const int of_half = by_index ? WORDS_OF_FEW : medium ? WORDS_OF_MEDIUM : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
     const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
     const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
                       (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0) - (calls_wide(p) && !turns ? OF_FUNCTIONS : 0);
