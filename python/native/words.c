@@ -161,8 +161,8 @@ bool call_words(struct call *c, PyObject *const *args, Py_ssize_t nargs, PyObjec
     const Py_ssize_t words = names ? PyTuple_Size(names) : 0;
 
     if (nargs > f->inputs) {
-        PyErr_Format(PyExc_TypeError, "%U() takes %d inputs, and was given %zd; params are keywords", f->name,
-                     f->inputs, nargs);
+        PyErr_Format(PyExc_TypeError, "%U() takes %d input%s, and was given %zd; params are keywords", f->name,
+                     f->inputs, f->inputs == 1 ? "" : "s", nargs);
         return false;
     }
     for (Py_ssize_t i = 0; i < nargs; i++)

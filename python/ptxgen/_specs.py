@@ -184,7 +184,7 @@ def build(kind, inputs, outputs, keys):
     from . import compile  # pylint: disable=import-outside-toplevel,redefined-builtin
     look(inputs, outputs)
     options = {key: keys.pop(key) for key in COMPILE if key in keys}
-    given, lets, stencil_like = keys.pop("let", {}), {}, kind == "stencil"
+    given, lets, stencil_like = keys.pop("let", {}), {}, kind in ("stencil", "map")
     sizes = [name for shape in inputs.values() for name in re.findall(r"\b[A-Za-z_]\w*\b(?=[^\[]*\])", str(shape))]
     known = {**{name: element(x) for name, x in {**inputs, **keys.get("params", {})}.items()}, **dict.fromkeys([*sizes, *given])}
     for name, item in given.items():
@@ -226,4 +226,4 @@ def stencil(inputs, *, outputs, **keys):
 
 def map(inputs, *, outputs, **keys):  # pylint: disable=redefined-builtin
     """Values per element: a stencil without neighbours."""
-    return build("stencil", inputs, outputs, keys)
+    return build("map", inputs, outputs, keys)

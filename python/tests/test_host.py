@@ -166,7 +166,7 @@ class Arguments(unittest.TestCase):
         self.refused("misses param 'bias', which has no default", f, x, error=TypeError)
         self.refused("param 'bias' is i8, which 200 is not", f, x, bias=200)
         self.refused("", f, x, bias=1.5, error=TypeError)
-        self.refused("takes 1 inputs, and was given 2; params are keywords", f, x, 1, error=TypeError)
+        self.refused("takes 1 input, and was given 2; params are keywords", f, x, 1, error=TypeError)
         self.refused("has no argument 'skale'; it takes 'x, scale, bias, n, out and stream|has no argument 'skale'", f, x, bias=1,
                      skale=1, error=TypeError)
 

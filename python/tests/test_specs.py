@@ -84,6 +84,8 @@ class Same(unittest.TestCase):
         f = ptxgen.map({"x": "f32[n]"}, params={"k": "f32"}, outputs={
             "y": ("f32[n]", lambda x, k: ops.where(x > 0, x * k, -x)), "i": ("i64[n]", lambda n: n - 1 - ops.index(n))})
         made = f(x, k=2)
+        self.assertIn("kind: map", f.yaml)
+        self.assertTrue(repr(f).startswith("<ptxgen.Function map"), repr(f))
         np.testing.assert_array_equal(made.y, np.where(x > 0, x * 2, -x))
         np.testing.assert_array_equal(made.i, np.arange(99, -1, -1))
 
