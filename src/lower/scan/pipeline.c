@@ -295,7 +295,9 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     const bool pinned = plan_pinned(pl);
     if (!pinned && scan_laborious(pl) && !scan_keeps(p) && !scan_marked(p) && !scan_ring_keeps(p))
         return;
-    if (!pinned && scan_few_columns(p) && state_words(p, NULL) == WORDS_LOOKED && state_determinism(p) != DET_DEVICE)
+    const bool divides = work_of(p, NULL, 0).special > 0;
+    if (!pinned && scan_few_columns(p) && state_words(p, NULL) == WORDS_LOOKED && divides &&
+        state_determinism(p) != DET_DEVICE)
         return; /* H200, welford f32 2^26 in 4, 8, 16, 32 columns 732, 3126, 2972, 3013 us, segscan.three_pass 561, 364, 333, 304 */
     const int last = sizeof sizes / sizeof *sizes - 1;
     const bool sizes_matter = scan_marked(p) || scan_ring_keeps(p);

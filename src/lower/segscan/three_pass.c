@@ -24,8 +24,8 @@ bool segscan_three_pass_fits(const struct problem *p, const struct device *d, st
     return plan_takes(why, m);
 }
 
-/* Look-back of a strip takes a tile's states of all columns, so that wide ones, or few columns, bound what segscan.strips
- * does.  H200, us, in parentheses those: max segment sums of f64, 2^25 elements in 19, 75, 287, 8191 columns 333, 301, 289, 306
+/* Look-back of a strip takes a tile's states of all columns, so that wide ones, those that are slow to combine, or few columns bound
+ * what segscan.strips does.  H200, us, in parentheses those: max segment sums of f64, 2^25 elements in 19, 75, 287, 8191 columns 333, 301, 289, 306
  * (6789, 3036, 2296, 524), of 2^20 in 33, 287, 1023 46, 30, 26 (76, 34, 25); welford of f32, 2^26 in 45, 512, 2047 384, 241,
  * 337 (1475, 680, 339); logsumexp of f64, 2^25 in 45, 512, 2047 666, 598, 626 (1812, 972, 484); sums of u8, 2^27 in 19, 75
  * columns 462, 511 (815, 625; 16 wide 425), of i64 with a neighbour, 2^25 in 33 311 (510); but sums of f32, 2^26 in 75, 128, 1023 columns 372, 230, 319 (268, 192, 187). */
@@ -34,9 +34,10 @@ static struct formula pays(const struct problem *p)
     enum { WIDE = 3, VERY_WIDE = 8, COLUMNS = 1024, FEW = 32, LEAST = 1 << 22, LEAST_WIDE = 1 << 20 };
     const int words = state_words(p, NULL), few = scan_items_in_words(p) > WIDE ? 2 * FEW : FEW;
     const struct formula large = f_le(words < VERY_WIDE ? LEAST : LEAST_WIDE, access_count(p));
+    const bool divides = work_of(p, NULL, 0).special > 0; /* or calls a function */
     if (words >= VERY_WIDE)
         return f_and(f_lt(scan_segments(p), f_mul(f_sms(), COLUMNS)), large);
-    return f_and(f_le(scan_segments(p), words < WIDE ? few : COLUMNS), large);
+    return f_and(f_le(scan_segments(p), words >= WIDE && divides ? COLUMNS : few), large);
 }
 
 void segscan_three_pass_plan(struct planner *pl, const struct strategy *row)
