@@ -18,4 +18,15 @@ static inline struct device device_of(const char *arch)
     return d;
 }
 
+/* Of the spec, the case that takes these sizes on an H200. */
+static inline const struct plan_case *case_taken(struct spec *f, const char *spec, const int64_t *size)
+{
+    const struct device d = device_of("sm_90");
+    const struct plan_options o = { .size = size, .only_these = true, .sms = 132 };
+    spec_build(f, spec);
+    const struct plan *plan = plan_create(&f->s, f->p, &d, &o);
+    cr_assert(plan && plan->ncases > 0, "%s", spec);
+    return &plan->cases[0];
+}
+
 #endif

@@ -196,15 +196,15 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
  * 95/91 us by these and 186/99 by segreduce.subwarp, in rows of 4096 by a block 108 and 88. */
 static bool possible(const struct planner *pl, const struct shape *s, bool vectors)
 {
-    enum { UNCOMMON = 24, HALF = 256 };
+    enum { UNCOMMON = 24, SMALL = 256 };
     const struct problem *p = pl->plan->problem;
     const bool keeps = problem_writes(p, AT_RESULT);
     const int cluster = plan_setting(pl, TN_CLUSTER, s->cluster), lanes = plan_setting(pl, TN_LANES, s->lanes);
     if (s->words == UNCOMMON && !takes_many(p)) /* RMS norm in rows of 5120 133 us, by the next shape 131 */
         return false;
-    const bool few = s->words > UNCOMMON && !lanes && p->nreductions > 1 && takes_many(p);
-    if (few && (!vectors || (s->threads > HALF && pl->plan->device.sm != TUNED_SM)))
-        return false; /* 128 registers: cross-entropy with its gradient would spill */
+    const bool beside = s->words > UNCOMMON && !lanes && p->nreductions > 1 && takes_many(p) && !plan_pinned(pl);
+    if (beside && (!vectors || (s->threads > SMALL && pl->plan->device.sm != TUNED_SM)))
+        return false; /* 512 threads have 128 registers each, and cross-entropy with its gradient would spill */
     if (cluster <=
         1) /* places after a row's end cost what elements cost: softmax in rows of 256 takes 130 us, and 176 */
         return (keeps || lanes) && (!vectors || lanes != 16 || takes_many(p)); /* by 32 lanes; RMS norm 132 and 129 */

@@ -26,6 +26,8 @@ struct prog_kernel *segscan_kernel(struct planner *pl, struct plan_case *c);
 /* Cases whose outputs leave in another order (plan_case.turns); they come before those of all strategies. */
 void segscan_strips_turned(struct planner *pl, const struct strategy *row);
 void segscan_column_turned(struct planner *pl, const struct strategy *row);
+/* (strips.c) Are there divisions, or calls of the mathematical library, of eight bytes, whose own values take registers? */
+bool segscan_calls_wide(const struct problem *p);
 /* Such a case, with fewer items where its tile is too large, or no such case where that is not enough. */
 void segscan_turn(const struct planner *pl, struct plan_case *c);
 bool segscan_turns_fit(const struct planner *pl, const struct plan_case *c);

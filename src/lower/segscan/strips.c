@@ -71,16 +71,8 @@ static struct formula few(const struct problem *p, const struct plan_case *c)
     return f_and(share, f_le(f_mul(rows_of(c), tiles), scan_length(p)));
 }
 
-bool scan_stores_by_index(const struct problem *p)
-{
-    bool any = false;
-    for (int o = 0; o < p->noutputs; o++)
-        any |= output_moment(&p->output[o]) == AT_POINT && !access_output_direct(p, o);
-    return any;
-}
-
 /* Are there divisions, or calls of the mathematical library, of eight bytes, whose own values take registers? */
-static bool calls_wide(const struct problem *p)
+bool segscan_calls_wide(const struct problem *p)
 {
     bool wide = false;
     for (int r = 0; r < p->nreductions; r++)
@@ -89,29 +81,37 @@ static bool calls_wide(const struct problem *p)
     return wide && work_of(p, NULL, 0).special > 0;
 }
 
+bool scan_stores_by_index(const struct problem *p)
+{
+    bool any = false;
+    for (int o = 0; o < p->noutputs; o++)
+        any |= output_moment(&p->output[o]) == AT_POINT && !access_output_direct(p, o);
+    return any;
+}
+
 /* Two tiles are held at a time, by 1024 threads per multiprocessor or by 768, or by 512 where elements are wide: tiles that
  * wait for one another are better large, and what a tile takes beside its elements grows with states.  Addresses take more
  * registers before sm_90, and stay in them from loads elsewhere to stores. */
-static void fit_registers(const struct problem *p, struct plan_case *c, int sm, int width, bool turns)
+static void fit_registers(const struct problem *p, struct plan_case *c, int sm, bool medium, bool turns)
 {
     const int each = scan_items_in_words(p);
     const bool by_index = !turns && scan_stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
     const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || scan_loads_elsewhere(p);
-    if (heavy && (width != MEDIUM || turns) && c->tunable[TN_THREADS] <= HALF) {
+    if (heavy && !medium && c->tunable[TN_THREADS] <= HALF) {
         if (c->tunable[TN_THREADS] == HALF)
             plan_set(c, TN_THREADS, HALF / 2, NULL);
         plan_set(c, TN_BLOCKS_PER_SM, HALF / c->tunable[TN_THREADS], NULL);
         plan_set(c, TN_ITEMS, ITEMS_OF_HALF, NULL);
         plan_lighten(p, c);
     }
-    const bool medium = width == MEDIUM && !turns;
     if (medium)
         plan_set(c, TN_ITEMS, ITEMS_OF_MEDIUM - (p->reverse ? BACKWARDS : 0), NULL);
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
     const int of_half = by_index ? WORDS_OF_FEW : medium ? WORDS_OF_MEDIUM : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
     const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
     const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
-                      (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0) - (calls_wide(p) && !turns ? OF_FUNCTIONS : 0);
+                      (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0) -
+                      (segscan_calls_wide(p) && !turns ? OF_FUNCTIONS : 0);
     while (plan_shrinks(c, TN_ITEMS) && scan_degree(c) * each > words)
         c->tunable[TN_ITEMS]--;
 }
@@ -121,6 +121,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
 {
     const struct problem *p = pl->plan->problem;
     const int from = pl->plan->ncases;
+    const bool medium = width == MEDIUM && !turns;
     scan_add_cases(pl, row, variant, name, (struct formula){ 0 }, false);
     for (int i = from; i < pl->plan->ncases; i++) {
         struct plan_case *c = &pl->plan->cases[i];
@@ -128,7 +129,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
             plan_set(c, TN_THREADS, HALF, NULL);
             plan_set(c, TN_BLOCKS_PER_SM, 1, NULL);
         }
-        fit_registers(p, c, pl->plan->device.sm, width, turns);
+        fit_registers(p, c, pl->plan->device.sm, medium, turns);
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS] / width, NULL);
         if (turns)
             segscan_turn(pl, c);
@@ -140,7 +141,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const char 
         c->code.guard = f_and(few(p, c), c->code.guard);
         if (width == NARROW)
             c->code.guard = f_and(f_le(segments_inner(p), 2 * width), c->code.guard);
-        if (width == MEDIUM && !turns)
+        if (medium)
             c->code.guard = f_and(f_and(f_le(segments_inner(p), MEDIUM_COLUMNS), f_le(MEDIUM_LEAST, access_count(p))),
                                   c->code.guard);
     }

@@ -24,11 +24,16 @@ bool segscan_three_pass_fits(const struct problem *p, const struct device *d, st
     return plan_takes(why, m);
 }
 
-/* Look-back of a strip takes a tile's states of all columns, so that wide ones, those that are slow to combine, or few columns bound
- * what segscan.strips does.  H200, us, in parentheses those: max segment sums of f64, 2^25 elements in 19, 75, 287, 8191 columns 333, 301, 289, 306
- * (6789, 3036, 2296, 524), of 2^20 in 33, 287, 1023 46, 30, 26 (76, 34, 25); welford of f32, 2^26 in 45, 512, 2047 384, 241,
- * 337 (1475, 680, 339); logsumexp of f64, 2^25 in 45, 512, 2047 666, 598, 626 (1812, 972, 484); sums of u8, 2^27 in 19, 75
- * columns 462, 511 (815, 625; 16 wide 425), of i64 with a neighbour, 2^25 in 33 311 (510); but sums of f32, 2^26 in 75, 128, 1023 columns 372, 230, 319 (268, 192, 187). */
+/* Look-back of a strip takes a tile's states of all columns: wide ones, those that are slow to combine, or few columns
+ * bound what segscan.strips does.  H200, us, in parentheses strips of 32 columns:
+ *
+ *   max segment sums of f64   2^25 in 19, 75, 287, 8191 columns 333, 301, 289, 306 (6789, 3036, 2296, 524)
+ *                             2^20 in 33, 287, 1023 46, 30, 26 (76, 34, 25)
+ *   welford of f32            2^26 in 45, 512, 2047 384, 241, 337 (1475, 680, 339); 2^22 in 1000 28 (26)
+ *   logsumexp of f64          2^25 in 33, 128, 512 492, 407, 388 (-, 990, 972)
+ *   sums of u8                2^27 in 19, 75 462, 511 (815, 625; of 16 columns 402)
+ *   sums of i64, a neighbour  2^25 in 33 311 (510)
+ *   sums of f32               2^26 in 75, 128, 1023 372, 230, 319 (268, 192, 187) */
 static struct formula pays(const struct problem *p)
 {
     enum { WIDE = 3, VERY_WIDE = 8, COLUMNS = 1024, FEW = 32, LEAST = 1 << 22, LEAST_WIDE = 1 << 20 };
@@ -40,19 +45,26 @@ static struct formula pays(const struct problem *p)
     return f_and(f_le(scan_segments(p), words >= WIDE && divides ? COLUMNS : few), large);
 }
 
+/* A thread holds what it has loaded, and one state.  H200, welford of f32, 2^26 in 128 columns: 8 items 241 us, 11 items in two
+ * blocks at least 277; logsumexp of f64 in so few registers that ptxas spills 595, in two blocks at least 407. */
+static void fit_registers(const struct problem *p, struct plan_case *c)
+{
+    enum { ITEMS = 16, ITEMS_BESIDE = 8 };
+    if (segscan_calls_wide(p))
+        plan_set(c, TN_MIN_BLOCKS, 2, "a bound keeps ptxas from spilling");
+    else if (work_of(p, NULL, 0).special > 0)
+        plan_set(c, TN_ITEMS, ITEMS_BESIDE, NULL);
+    else if (!work_is_heavy(p) && !scan_loads_elsewhere(p))
+        plan_set(c, TN_ITEMS, ITEMS, NULL);
+}
+
 void segscan_three_pass_plan(struct planner *pl, const struct strategy *row)
 {
-    enum { ITEMS = 16 };
     const struct problem *p = pl->plan->problem;
     const int from = pl->plan->ncases;
     scan_add_cases(pl, row, "", "chunks", plan_pinned(pl) ? (struct formula){ 0 } : pays(p), false);
-    for (int i = from; i < pl->plan->ncases; i++) {
-        struct plan_case *c = &pl->plan->cases[i];
-        if (work_of(p, NULL, 0).special > 0)
-            plan_set(c, TN_MIN_BLOCKS, 2, "a bound keeps ptxas from spilling");
-        else if (!work_is_heavy(p) && !scan_loads_elsewhere(p)) /* a thread holds what it has loaded, and one state */
-            plan_set(c, TN_ITEMS, ITEMS, NULL);
-    }
+    for (int i = from; i < pl->plan->ncases; i++)
+        fit_registers(p, &pl->plan->cases[i]);
 }
 
 /* Positions of a chunk: a multiple of what a thread takes at once. */

@@ -308,7 +308,6 @@ Test(cases, teams_of_segments)
 #define ALL_PAIRS(inputs, map)                                                                                         \
     "kind: reduce\nspace: [n, m]\ninputs: {x: 'f32[n]', y: 'f32[m]'" inputs "}\nover: m\nmap: " map                    \
     "\noperator: add\noutputs: {r: 'f32[n]'}\n"
-    const struct device d = device_of("sm_90");
     static const struct {
         const char *spec, *name;
         int64_t size[3]; /* by name of size: of the spec's order */
@@ -353,12 +352,8 @@ Test(cases, teams_of_segments)
         { OVER_LAST("x: 'f32[n, k, f]'", "x", "f32"), "rows", { 1000, 100, 1760 }, 0, 1, 256 },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const struct plan_options o = { .size = row[i].size, .only_these = true, .sms = 132 };
         SPEC_BEGIN(f);
-        spec_build(&f, row[i].spec);
-        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
-        cr_assert(plan && plan->ncases > 0);
-        const struct plan_case *c = &plan->cases[0];
+        const struct plan_case *c = case_taken(&f, row[i].spec, row[i].size);
         cr_expect_str_eq(c->code.name, row[i].name, "row %zu: %s", i, c->code.name);
         cr_expect(c->tunable[TN_LANES] == row[i].lanes && c->tunable[TN_THREADS] == row[i].threads,
                   "row %zu: %d lanes, %d threads", i, c->tunable[TN_LANES], c->tunable[TN_THREADS]);

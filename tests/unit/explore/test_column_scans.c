@@ -9,14 +9,13 @@
 
 Test(column_scans, by_state_and_size)
 {
-    const struct device d = device_of("sm_90");
     static const struct {
         const char *operator, * type, *map, *value;
         int64_t n[2];
         const char *name;
         int items;
     } row[] = {
-        { "welford", "f32", "x", "s.mean", { 1 << 18, 100 }, "chunks", 0 }, /* wide states */
+        { "welford", "f32", "x", "s.mean", { 1 << 18, 100 }, "chunks", 8 }, /* wide states */
         { "welford", "f32", "x", "s.mean", { 1 << 12, 100 }, "shared_strips", 0 },
         { "welford", "f32", "x", "s.mean", { 1 << 14, 2000 }, "shared_strips", 0 },
         { "add", "i64", "x - x[0, -1]", "s", { 1 << 20, 21 }, "chunks", 0 }, /* few columns */
@@ -26,16 +25,12 @@ Test(column_scans, by_state_and_size)
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char spec[300];
-        const struct plan_options o = { .size = row[i].n, .only_these = true, .sms = 132 };
         snprintf(spec, sizeof spec,
                  "kind: scan\ninputs: {x: '%s[m, n]'}\nover: m\noperator: %s\nmap: %s\n"
                  "outputs: {y: {type: '%s[m, n]', value: %s}}\n",
                  row[i].type, row[i].operator, row[i].map, row[i].type, row[i].value);
         SPEC_BEGIN(f);
-        spec_build(&f, spec);
-        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
-        cr_assert(plan && plan->ncases > 0);
-        const struct plan_case *c = &plan->cases[0];
+        const struct plan_case *c = case_taken(&f, spec, row[i].n);
         cr_expect_str_eq(c->code.name, row[i].name, "row %zu: %s", i, c->code.name);
         cr_expect(!row[i].items || c->tunable[TN_ITEMS] == row[i].items, "row %zu: %d items", i, c->tunable[TN_ITEMS]);
         spec_end(&f);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_row_shapes.c - which teams hold rows that are mapped with their results. */
+#include "support/variant_fixture.h"
+
+#include <stdio.h>
+
+#define SOFTMAX "operator: logsumexp\noutputs: {y: {type: 'f32[m, n]', value: exp(f32(x) - r.max) / r.sum}}\n"
+#define MEAN    "operator: welford\noutputs: {y: {type: 'f32[m, n]', value: f32(x) - r.mean}}\n"
+#define SQUARES "operator: add\noutputs: {y: {type: 'f32[m, n]', value: f32(x) * rsqrt(r)}}\n"
+
+/* Half as many lanes for two bytes; 24 elements of a thread where states are combined field by field. */
+Test(row_shapes, by_type_and_length)
+{
+    static const struct {
+        const char *type, *rest;
+        int64_t n[2];
+        const char *name;
+        int lanes, threads, held;
+    } row[] = {
+        { "bf16", SOFTMAX, { 4096, 128 }, "rows_8_lanes", 4, 128, 32 },
+        { "f32", SOFTMAX, { 4096, 128 }, "rows_8_lanes", 8, 128, 16 },
+        { "bf16", SQUARES, { 4096, 128 }, "rows_8_lanes", 8, 128, 16 },
+        { "bf16", SOFTMAX, { 4096, 512 }, "rows_warp_short", 16, 128, 32 },
+        { "f32", SOFTMAX, { 4096, 3072 }, "rows_block_3072", 0, 128, 24 },
+        { "f32", MEAN, { 4096, 5120 }, "rows_block_6144", 0, 256, 24 },
+        { "f32", SQUARES, { 4096, 5120 }, "rows_block_8192", 0, 256, 32 },
+        { "f32", SOFTMAX, { 4096, 5001 }, "rows_block_8192_elements", 0, 512, 16 },
+        { "f32", SOFTMAX, { 4096, 16384 }, "rows_block_16384", 0, 512, 32 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char spec[300];
+        snprintf(spec, sizeof spec, "kind: reduce\ninputs: {x: '%s[m, n]'}\nmap: f32(x)\nover: n\n%s", row[i].type,
+                 row[i].rest);
+        SPEC_BEGIN(f);
+        const struct plan_case *c = case_taken(&f, spec, row[i].n);
+        const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
+        cr_expect_str_eq(c->code.name, row[i].name, "row %zu: %s", i, c->code.name);
+        cr_expect(c->tunable[TN_LANES] == row[i].lanes && c->tunable[TN_THREADS] == row[i].threads && held == row[i].held,
+                  "row %zu: %d lanes, %d threads, %d elements", i, c->tunable[TN_LANES], c->tunable[TN_THREADS], held);
+        spec_end(&f);
+    }
+}
