@@ -35,7 +35,8 @@ Test(row_shapes, by_type_and_length)
         const struct plan_case *c = case_taken(&f, spec, row[i].n);
         const int held = c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
         cr_expect_str_eq(c->code.name, row[i].name, "row %zu: %s", i, c->code.name);
-        cr_expect(c->tunable[TN_LANES] == row[i].lanes && c->tunable[TN_THREADS] == row[i].threads && held == row[i].held,
+        cr_expect(c->tunable[TN_LANES] == row[i].lanes && c->tunable[TN_THREADS] == row[i].threads &&
+                      held == row[i].held,
                   "row %zu: %d lanes, %d threads, %d elements", i, c->tunable[TN_LANES], c->tunable[TN_THREADS], held);
         spec_end(&f);
     }
