@@ -202,6 +202,8 @@ FIRST = {
                                        "torch.cuda.synchronize()"),
     "cupy ReductionKernel": ("import cupy; x = cupy.ones(1 << 20, 'f4'); wait = cupy.cuda.Device().synchronize; wait()",
                              "cupy.ReductionKernel('float32 x', 'float32 y', 'x', 'a + b', 'y = a', '0', 'total')(x); wait()"),
+    "jax.jit": ("import jax; x = jax.block_until_ready(jax.numpy.ones(1 << 20))",
+                "jax.jit(lambda x: (x * x).sum())(x).block_until_ready()"),
     "torch.compile": ("import torch; x = torch.ones(1 << 20, device='cuda'); torch.cuda.synchronize()",
                       "torch.compile(lambda x: (x * x).sum())(x); torch.cuda.synchronize()"),
 }
@@ -214,7 +216,7 @@ class First:
         self.name, self.library, self.files = name, library, tempfile.TemporaryFile("w+", encoding="utf-8")
         code = (f"import sys, time\nSPEC = {spec!r}\n{prepare}\nprint('READY', flush=True)\nsys.stdin.readline()\nbegin = time.perf_counter()\n{action}\n"
                 "print('MS', (time.perf_counter() - begin) * 1e3)\n")
-        caches = {name: os.path.join(folder, name) for name in ("PTXGEN_CACHE", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
+        caches = {name: os.path.join(folder, name) for name in ("PTXGEN_CACHE", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
         for path in caches.values():
             os.makedirs(path, exist_ok=True)
         self.process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.files, text=True,

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""examples.py [--out DIR] [--native LIBRARY] [--dry] [--once] [NAME...] - examples/python beside PyTorch, CuPy, Triton and cuda.compute.
+"""examples.py [--out DIR] [--native LIBRARY] [--dry] [--once] [NAME...] - examples/python beside PyTorch, CuPy, JAX, Triton and
+cuda.compute.
 
 The same arrays for all, in one run on one GPU.  A result that differs from ptxgen's fails.  Lines are counted in the sources: what
 defines the function, with all that it uses, without imports, comments and blank lines.  Times are microseconds of the GPU between
-events, medians of batches.  "C": launches by the C library alone on the same arrays, in turn with the calls from Python.
+events, medians of batches; of JAX, which has streams of its own, microseconds of the clock until a batch is done.  "C": launches by
+the C library alone on the same arrays, in turn with the calls from Python.
 DIR gets examples.csv, examples.md and examples.svg.  --dry: few elements and no GPU, with NumPy in place of CuPy; times mean nothing then.
 --once: one sample of few calls, which fills the libraries' caches.
 """
@@ -22,7 +24,7 @@ import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples/python"
-PEERS = {"torch": "PyTorch", "cupy": "CuPy", "triton": "Triton", "compute": "cuda.compute"}
+PEERS = {"torch": "PyTorch", "cupy": "CuPy", "jax": "JAX", "triton": "Triton", "compute": "cuda.compute"}
 SAMPLES, BATCH_SECONDS = [15], 4e-3
 
 def example_arguments(torch, dry):
@@ -73,12 +75,16 @@ def lines_of(path, name):
     return len(used)
 
 # ---- times --------------------------------------------------------------------------------------------------------------------------
+def seconds_of_clock(call, count, wait=lambda made: None):
+    begin = time.perf_counter()
+    for _ in range(count):
+        made = call()
+    wait(made)
+    return (time.perf_counter() - begin) / count
+
 def seconds_between(torch, call, count):
     if not torch.cuda.is_available():
-        begin = time.perf_counter()
-        for _ in range(count):
-            call()
-        return (time.perf_counter() - begin) / count
+        return seconds_of_clock(call, count)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     for _ in range(count):
@@ -173,11 +179,22 @@ class Table:
 
     def peer(self, example, name, module, args, wanted):
         torch, function = self.torch, getattr(module, example)
+        if name == "jax":
+            return self.peer_jax(example, function, args, wanted)
         if name in ("cupy", "compute"):
             cupy = importlib.import_module("cupy")
             args = {key: cupy.asarray(x) if isinstance(x, torch.Tensor) else x for key, x in args.items()}
         compare(torch, example, PEERS[name], function(**args), wanted)
         return measure(torch, lambda count: seconds_between(torch, lambda: function(**args), count))[0]
+
+    def peer_jax(self, example, function, args, wanted):
+        torch, jax = self.torch, importlib.import_module("jax")
+        torch.cuda.synchronize()
+        args = {key: jax.dlpack.from_dlpack(x) if isinstance(x, torch.Tensor) else x for key, x in args.items()}
+        made = jax.block_until_ready(function(**args))
+        compare(torch, example, PEERS["jax"], jax.tree.map(lambda part: torch.from_dlpack(part) if isinstance(part, jax.Array) else part, made), wanted)
+        del made
+        return measure(torch, lambda count: seconds_of_clock(lambda: function(**args), count, jax.block_until_ready))[0]
 
     def run(self, example, what, make):
         args = make()
@@ -211,7 +228,7 @@ def markdown(rows):
 
 def plot(rows):
     """Bars: how many times as long as ptxgen, on a scale of powers of two from 1/4 to 64."""
-    colours = dict(zip(PEERS.values(), ("#c1440e", "#3465a4", "#75507b", "#c4a000")))
+    colours = dict(zip(PEERS.values(), ("#c1440e", "#3465a4", "#2e8b57", "#75507b", "#c4a000")))
     out, y = [], 30
     for i, (name, colour) in enumerate(colours.items()):
         out.append(f'<rect x="{150 + 120 * i}" y="8" width="10" height="10" fill="{colour}"/><text x="{165 + 120 * i}" y="17">{name}</text>')
@@ -232,7 +249,7 @@ def plot(rows):
 def write(table, folder):
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "examples.csv").open("w", encoding="utf-8", newline="") as file:
-        versions = ", ".join(f"{name} {getattr(sys.modules.get(name), '__version__', '-')}" for name in ("torch", "cupy", "triton"))
+        versions = ", ".join(f"{name} {getattr(sys.modules.get(name), '__version__', '-')}" for name in ("torch", "cupy", "jax", "triton"))
         gpu = table.torch.cuda.get_device_name() if table.torch.cuda.is_available() else "no GPU"
         file.write(f"# {gpu}, {time.strftime('%Y-%m-%d')}, {versions}\n")
         writer = csv.DictWriter(file, ["example", "what", "library", "lines", "us", "note"])
