@@ -227,6 +227,16 @@ static void build_strategy(struct builder *b)
     b->p->tunable = t;
 }
 
+/* A scan may be there for `where` alone. */
+static void combine_nothing(struct builder *b)
+{
+    static const char *const unused[] = { "map", "accumulator", "init" };
+    for (int i = 0; i < 3; i++)
+        if (ynode_get(b->root, unused[i]))
+            diag_error(b->d, D_CONFLICT, ynode_get(b->root, unused[i])->at,
+                       "'%s' belongs to an operator, and this spec has none", unused[i]);
+}
+
 /* `operator` with map and accumulator, or several named ones: which of the two forms the spec has. */
 static void build_combining(struct builder *b)
 {
@@ -243,7 +253,9 @@ static void build_combining(struct builder *b)
         build_reductions(b, entries);
     else if (!stencil && ynode_get(b->root, "operator"))
         build_reduction_single(b);
-    else if (!stencil && !ynode_get(b->root, several) && !(b->p->kind == KIND_SCAN && keeps_some(b))) {
+    else if (!stencil && !ynode_get(b->root, several) && b->p->kind == KIND_SCAN && keeps_some(b))
+        combine_nothing(b);
+    else if (!stencil && !ynode_get(b->root, several)) {
         diag_error(b->d, D_MISSING_KEY, (struct span){ b->root->at.begin, b->root->at.begin },
                    "a %s needs the key 'operator', or '%s'", b->p->kind == KIND_SCAN ? "scan" : "reduce", several);
         b->incomplete = true;

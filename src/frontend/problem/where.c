@@ -327,8 +327,24 @@ static void build_kept(struct builder *b, struct output *out, const struct ynode
     out->place = place_of(b, out);
 }
 
+/* A count is written as it is, and for all elements that the other output keeps. */
+static void refuse_beside_count(struct builder *b, const struct ynode *node)
+{
+    static const char *const others[] = { "value", "where", "from" };
+    for (int i = 0; i < node->count; i++)
+        for (int k = 0; k < 3; k++)
+            if (!strcmp(node->pair[i].key->text, others[k]))
+                diag_hint(
+                    b->d,
+                    diag_error(b->d, D_BAD_WHERE, node->pair[i].key->at, "an output has 'count' or '%s', not both",
+                               others[k]),
+                    "a count has a type and the name of the output with `where` that it counts: {type: i64, count: "
+                    "OUTPUT}");
+}
+
 static void build_count(struct builder *b, struct output *out, const struct ynode *node)
 {
+    refuse_beside_count(b, node);
     const struct ynode *count = schema_get(node, ST_OUTPUT, "count");
     const int of = output_find(b, count->text);
     const enum ty t = out->array.nfields == 1 && !*out->array.field[0].name ? out->array.field[0].type : TY_NONE;
@@ -387,9 +403,9 @@ void build_where(struct builder *b)
     for (int o = 0; o < b->noutputs; o++)
         if (!b->output_node[o] || b->output_node[o]->kind != Y_MAPPING || output_has_place(b->output_node[o]))
             continue; /* `where` beside `at` is refused by itself */
-        else if (scan)
+        else if (scan && !output_counts(b->output_node[o]))
             build_kept(b, &b->output[o], b->output_node[o]);
-        else
+        else if (!scan)
             refuse_keys(b, b->output_node[o]);
     for (int o = 0; scan && o < b->noutputs; o++)
         if (output_counts(b->output_node[o]))
