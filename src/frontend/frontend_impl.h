@@ -366,6 +366,10 @@ const struct problem *builder_problem(struct builder *b, const char *default_nam
 void build_header(struct builder *b, const char *default_name);
 void build_inputs(struct builder *b);
 void build_space(struct builder *b);
+/* The dimensions of the iteration space, as the spec has them; and what there is to say of one that it lacks: sums go over
+ * it, or inputs that are read with at() alone have it. */
+const char *space_text(const struct builder *b);
+void space_hint(const struct builder *b, struct diag *m, const char *name);
 void build_segments(struct builder *b);
 /* What says at each element whether a segment begins: an expression, or flags of several dimensions; NULL: none. */
 const struct ynode *starts_node(const struct builder *b);

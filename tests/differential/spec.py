@@ -180,6 +180,9 @@ def aside(spec):
 def iteration_space(spec):
     gone = summed(spec)
     arrays = [[k for k in Array(n, e).keys if k not in gone] for n, e in spec['inputs'].items() if n not in aside(spec)]
+    wanted = {str(text) for text in spec.get('space') or []}
+    arrays.append([k for n in sorted(tables(spec)) for k in Array(n, spec['inputs'][n]).keys
+                   if k.split('#')[0] in wanted and k not in gone])
     union = list(dict.fromkeys(k for keys in arrays for k in keys))
     keys = next((keys for keys in arrays if set(keys) == set(union)), union)
     if not union:

@@ -141,6 +141,12 @@ class Specs(unittest.TestCase):
         self.assertEqual(evaluate(spec, {'m': 2, 'n': 2}, {}, data), {'y': [1, 3, 3, 7]})
         self.assertEqual(evaluate({**spec, 'space': ['n', 'm']}, {'m': 2, 'n': 2}, {}, data), {'y': [1, 2, 4, 6]})
 
+    def test_a_dimension_of_a_table_in_the_space(self):
+        spec = {'kind': 'map', 'inputs': {'token': 'i32[b]', 'table': 'i32[v, h]'}, 'space': ['b', 'h'],
+                'outputs': {'y': {'type': 'i32[b, h]', 'value': 'at(table, token, index(h))'}}}
+        self.assertEqual(evaluate(spec, {'b': 3, 'v': 2, 'h': 2}, {}, {'token': [1, 0, 1], 'table': [1, 2, 3, 4]}),
+                         {'y': [3, 4, 1, 2, 3, 4]})
+
     def test_rows(self):
         spec = {'kind': 'reduce', 'inputs': {'x': 'i32[m, n]', 'scale': 'i32[m]'}, 'map': 'x * x', 'operator': 'add',
                 'over': 'n', 'outputs': {'norm': {'type': 'i32[m]', 'value': 'r * scale'},

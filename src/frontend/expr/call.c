@@ -216,7 +216,7 @@ static const struct expr *build_index(const struct scope *sc, const struct ast *
     struct diag *m = diag_error(b->d, D_BAD_INDEX, dim->at, "index() takes a dimension of the iteration space");
     if (dim->kind == AST_NAME) {
         diag_suggest(b->d, m, dim->name, names, n);
-        sum_hint(b, m, dim->name);
+        space_hint(b, m, dim->name);
     }
     if (!m->hint && n)
         diag_hint(b->d, m, "write index(%s)", names[0]);

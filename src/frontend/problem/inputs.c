@@ -178,6 +178,75 @@ static int name_meant(const char *const *names, int n, const bool *taken, const 
     return i;
 }
 
+static const char *dim_name(const struct builder *b, struct prog_dim d)
+{
+    return d.size < 0 ? arena_printf(b->a, "%lld", (long long)d.add) : b->size[d.size].name;
+}
+
+/* The input with a dimension of this name that is read with at() alone, or, `other`, that gives offsets or flags; NULL:
+ * there is none. */
+static const struct input *apart_from_space(const struct builder *b, const char *name, bool other, struct prog_dim *dim)
+{
+    for (int i = 0; i < b->ninputs; i++)
+        for (int d = 0; d < b->input[i].array.rank; d++) {
+            const enum input_role role = b->input[i].role;
+            *dim = b->input[i].array.dim[d];
+            if (role != ROLE_ELEMENT && (role != ROLE_TABLE) == other && !sum_takes(b, *dim) &&
+                !strcmp(dim_name(b, *dim), name))
+                return &b->input[i];
+        }
+    return NULL;
+}
+
+/* Dimensions that `space` names, of inputs that are read with at() alone, join the n dimensions that there are. */
+static int add_named(const struct builder *b, struct prog_dim *all, int n)
+{
+    const struct ynode *node = schema_get(b->root, ST_TOP, "space");
+    for (int k = 0; node && k < node->count && n <= PROG_RANK_MAX; k++) {
+        struct prog_dim dim;
+        bool there = node->item[k]->kind != Y_SCALAR || !apart_from_space(b, node->item[k]->text, false, &dim);
+        for (int i = 0; i < n && !there; i++)
+            there = same_dim(all[i], dim);
+        if (!there)
+            all[n++] = dim;
+    }
+    return n;
+}
+
+static void not_in_space(struct builder *b, const struct ynode *item, const char *const *names, int n)
+{
+    struct prog_dim dim;
+    const struct input *in = apart_from_space(b, item->text, true, &dim);
+    struct diag *m = in ? diag_error(b->d, D_BAD_SPACE, item->at,
+                                     "'%s' is a dimension of '%s' alone, which gives segments or positions", item->text,
+                                     in->array.name)
+                        : diag_error(b->d, D_BAD_SPACE, item->at, "no input has a dimension '%s'", item->text);
+    if (!in)
+        diag_suggest(b->d, m, item->text, names, n);
+    sum_hint(b, m, item->text);
+}
+
+const char *space_text(const struct builder *b)
+{
+    const char *all = "";
+    for (int i = 0; i < b->nown; i++)
+        all = arena_printf(b->a, "%s%s%s", all, i ? ", " : "", dim_name(b, b->own[i]));
+    return all;
+}
+
+void space_hint(const struct builder *b, struct diag *m, const char *name)
+{
+    struct prog_dim dim;
+    const struct input *in = apart_from_space(b, name, false, &dim);
+    sum_hint(b, m, name);
+    for (int i = 0; in && i < b->nown; i++)
+        if (same_dim(b->own[i], dim))
+            return;
+    if (in)
+        diag_hint(b->d, m, "'%s', which is read with at() alone, has the dimension '%s': write space: [%s, %s]",
+                  in->array.name, name, space_text(b), name);
+}
+
 /* `space` puts the n dimensions that there are into an order. */
 static void order_space(struct builder *b, struct prog_dim *all, int n)
 {
@@ -186,7 +255,7 @@ static void order_space(struct builder *b, struct prog_dim *all, int n)
     struct prog_dim order[PROG_RANK_MAX];
     bool taken[PROG_RANK_MAX] = { false };
     for (int i = 0; i < n; i++)
-        names[i] = all[i].size < 0 ? arena_printf(b->a, "%lld", (long long)all[i].add) : b->size[all[i].size].name;
+        names[i] = dim_name(b, all[i]);
     if (!node || node->kind != Y_SEQUENCE || !n)
         return;
     b->p->space_given = true;
@@ -200,9 +269,7 @@ static void order_space(struct builder *b, struct prog_dim *all, int n)
             return;
         }
         if (d == n) {
-            struct diag *m = diag_error(b->d, D_BAD_SPACE, item->at, "no input has a dimension '%s'", item->text);
-            diag_suggest(b->d, m, item->text, names, n);
-            sum_hint(b, m, item->text);
+            not_in_space(b, item, names, n);
             return;
         }
         taken[d] = true;
@@ -228,7 +295,11 @@ static void no_space(struct builder *b, const struct ynode *node)
                       "write a reduce: operator: add",
                       b->input[i].array.name);
         else if (b->input[i].role == ROLE_TABLE)
-            diag_hint(b->d, m, "'%s' is read with at() alone: its dimensions do not count", b->input[i].array.name);
+            diag_hint(
+                b->d, m,
+                "'%s' is read with at() alone: a dimension of '%s' counts where `space` names the dimension, as in "
+                "space: [%s]",
+                b->input[i].array.name, b->input[i].array.name, dim_name(b, b->input[i].array.dim[0]));
 }
 
 /* The dimensions of an input that the iteration space has. */
@@ -261,6 +332,7 @@ void build_space(struct builder *b)
             if (axis[d] < 0)
                 all[n++] = array.dim[d];
     }
+    n = add_named(b, all, n);
     if (n > PROG_RANK_MAX || (!n && !b->incomplete)) {
         const struct ynode *node = ynode_get(b->root, "inputs");
         if (n)
@@ -279,8 +351,9 @@ void build_space(struct builder *b)
             memcpy(own, array.dim, sizeof *own * (size_t)n);
     }
     order_space(b, own, n);
+    b->nown = n;
     for (int i = 0; i < n; i++)
-        b->p->space[i].extent = own[i];
+        b->p->space[i].extent = b->own[i] = own[i];
     for (int i = 0; i < b->ninputs; i++)
         if (b->input[i].role == ROLE_ELEMENT)
             match_axes(b, &b->input[i].array, b->input[i].axis);
@@ -309,7 +382,7 @@ static void mark_over(struct builder *b, const struct ynode *n)
     if (!b->incomplete) {
         struct diag *m = diag_error(b->d, D_BAD_OVER, n->at, "'%s' is not a dimension of the iteration space", n->text);
         diag_suggest(b->d, m, n->text, names, count);
-        sum_hint(b, m, n->text);
+        space_hint(b, m, n->text);
     }
     b->incomplete = true;
 }

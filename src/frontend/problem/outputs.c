@@ -21,16 +21,12 @@ static bool per_irregular_segment(const struct builder *b, const struct output *
 static void wrong_shape(struct builder *b, const struct output *out)
 {
     const struct problem *p = b->p;
-    struct str text = { 0 };
+    const char *all = space_text(b);
     bool kept = false, constant = false;
     for (int i = 0; i < p->rank; i++) {
-        str_add(&text, i ? ", " : "");
-        dim_print(b, p->space[i].extent, &text);
         kept |= !p->space[i].reduced;
         constant |= p->space[i].extent.size < 0;
     }
-    const char *all = arena_strdup(b->a, text.text ? text.text : "");
-    str_finish(&text);
     struct diag *m = diag_error(b->d, D_BAD_OUTPUT, out->at, "the shape of '%s' fits no kind of output",
                                 kept_own_name(out->array.name));
     if (p->kind == KIND_STENCIL && constant)
@@ -46,7 +42,7 @@ static void wrong_shape(struct builder *b, const struct output *out)
                   kept ? "segment" : "whole array");
     for (int d = 0; d < out->array.rank; d++)
         if (out->array.dim[d].size >= 0)
-            sum_hint(b, m, b->size[out->array.dim[d].size].name);
+            space_hint(b, m, b->size[out->array.dim[d].size].name);
     sum_hint_unknown(b, m);
 }
 

@@ -326,14 +326,18 @@ void warn_unused_lets(struct builder *b, const struct let_table *t)
             warn_unused(b, t->slot[i].at, "let", t->slot[i].name);
 }
 
-/* Is each dimension of the input also one of an input that is used?  Else the input may be there for its shape. */
+/* Would the iteration space have each dimension of the input without the input?  Else the input may be there for its
+ * shape.  A dimension of a table counts where `space` names the dimension. */
 static bool shape_is_known(const struct builder *b, const struct prog_array *array)
 {
     for (int d = 0; d < array->rank; d++) {
         bool known = array->dim[d].size < 0;
-        for (int i = 0; i < b->ninputs && !known; i++)
-            for (int k = 0; b->input[i].used && k < b->input[i].array.rank; k++)
-                known |= b->input[i].array.dim[k].size == array->dim[d].size;
+        for (int i = 0; i < b->ninputs && !known; i++) {
+            const struct input *in = &b->input[i];
+            const bool spans = in->used && (in->role != ROLE_TABLE || in->summed || b->p->space_given);
+            for (int k = 0; spans && k < in->array.rank; k++)
+                known |= in->array.dim[k].size == array->dim[d].size;
+        }
         if (!known)
             return false;
     }

@@ -35,6 +35,9 @@ static const struct {
       "nothing uses the input 'y'" },
     { REDUCE "inputs: {x: \"f32[n]\"}\noperator: {state: f32, let: {t: a * 2}, combine: a + b}\noutputs: {s: f32}\n",
       "nothing uses the let 't'" },
+    { "kind: map\ninputs: {t: \"i32[b]\", w: \"f32[v, h]\", shape: \"u8[h]\"}\nspace: [b, h]\n"
+      "outputs: {y: {type: \"f32[b, h]\", value: \"at(w, t, index(h))\"}}\n",
+      "nothing uses the input 'shape'" },
     /* what the language lacks */
     { "kind: elementwise\ninputs: {x: \"f32[n]\"}\n", "kind: map" },
     /* a map is a stencil; messages use the spec's word */
@@ -87,6 +90,8 @@ static const char *const quiet[] = {
     "add, 1.0)\"}}\n",
     STENCIL "outputs: {y: {type: \"i64[n]\", value: index(n)}}\n",
     REDUCE "inputs: {a: \"f32[m, k]\", b: \"f32[k]\"}\nover: k\nmap: a * b\noperator: add\noutputs: {c: \"f32[m]\"}\n",
+    "kind: map\ninputs: {t: \"i32[b]\", w: \"f32[v, h]\", shape: \"u8[h]\"}\n"
+    "outputs: {y: {type: \"f32[b, h]\", value: \"at(w, t, index(h))\"}}\n",
     REDUCE "inputs: {a: \"f32[m]\", b: \"f32[k]\"}\nmap: a * b\noperator: add\noutputs: {c: f32}\n",
 };
 

@@ -326,3 +326,30 @@ Test(space, order)
         spec_end(&f);
     }
 }
+
+#define LOOK "kind: map\ninputs: {t: 'i32[b]', w: 'f32[v, h]'}\n"
+#define ROW  "outputs: {y: {type: 'f32[b, h]', value: 'at(w, t, index(h))'}}\n"
+#define SUMS "kind: reduce\ninputs: {t: 'i32[b]', w: 'f32[v, h]'}\nmap: at(w, t, index(h))\noperator: add\nover: h\n"
+
+/* A dimension of an input that is read with at() alone is one of the space where `space` names it. */
+static const struct spec_row tables[] = {
+    { LOOK "space: [b, h]\n" ROW,
+      "size v min 1\nsize h\nspace [b, h]\ninput t: i32[b]\ninput w: f32[v, h] read with at()" },
+    { LOOK "space: [h, b]\n" ROW, "space [h, b]\n" },
+    { SUMS "space: [b, h]\noutputs: {s: 'f32[b]'}\n", "space [b, h] over h\n" },
+    { "kind: map\ninputs: {x: 'f32[n, 4]'}\nspace: [4, n]\noutputs: {y: {type: 'f32[n, 4]', value: 'at(x, 0, 0)'}}\n",
+      "space [4, n]\n" },
+    { LOOK ROW, "hint: 'w', which is read with at() alone, has the dimension 'h': write space: [b, h]\n" },
+    { SUMS "outputs: {s: 'f32[b]'}\n", "'h' is not a dimension of the iteration space" },
+    { SUMS "outputs: {s: 'f32[b]'}\n", "hint: 'w', which is read with at() alone, has the dimension 'h'" },
+    { LOOK "space: [b, h, w]\n" ROW, "no input has a dimension 'w'" },
+    { LOOK "space: [h]\n" ROW, "the inputs have the dimension 'b', too" },
+    { "kind: map\ninputs: {x: 'f32[n]'}\noutputs: {y: {type: 'f32[n]', value: 'at(x, 0)'}}\n", "as in space: [n]" },
+    { "kind: reduce\ninputs: {x: 'f32[n]', o: 'i32[k]'}\nsegments: {offsets: o}\nspace: [n, k]\noperator: add\n"
+      "outputs: {s: 'f32[k-1]'}\n",
+      "'k' is a dimension of 'o' alone, which gives segments or positions" },
+    { "kind: map\ninputs: {a: 'f32[m, f]'}\nspace: [m, f]\noutputs: {y: {type: 'f32[m]', value: 'sum(f, a)'}}\n",
+      "sums inside expressions go over 'f'" },
+};
+
+Test(space, tables) { spec_rows(tables, sizeof tables / sizeof *tables); }
