@@ -106,15 +106,21 @@ static void unknown_function(const struct scope *sc, const struct ast *e)
     for (int i = 0; sum_name(i); i++)
         names[n++] = sum_name(i);
     struct diag *m = diag_error(sc->b->d, D_UNKNOWN_FUNCTION, e->op_at, "there is no function '%s'", e->name);
-    diag_suggest(sc->b->d, m, e->name, names, n);
+    const char *way = way_out("a function", e->name);
+    if (way)
+        diag_hint(sc->b->d, m, "%s", way);
+    else
+        diag_suggest(sc->b->d, m, e->name, names, n);
 }
 
 static bool arity(const struct scope *sc, const struct ast *e, int n)
 {
     if (e->nargs == n)
         return true;
-    diag_error(sc->b->d, D_ARGUMENT_COUNT, e->at, "%s() takes %d argument%s, not %d", e->name, n, n == 1 ? "" : "s",
-               e->nargs);
+    struct diag *m = diag_error(sc->b->d, D_ARGUMENT_COUNT, e->at, "%s() takes %d argument%s, not %d", e->name, n,
+                                n == 1 ? "" : "s", e->nargs);
+    if (way_out("a function", e->name))
+        diag_hint(sc->b->d, m, "%s", way_out("a function", e->name));
     return false;
 }
 

@@ -141,7 +141,10 @@ static bool no_dimension(const struct scope *sc, const struct ast *e)
     for (int i = 0; i < b->nsizes; i++)
         names[i] = b->size[i].name;
     if (e->nargs != 2) {
-        diag_error(b->d, D_ARGUMENT_COUNT, e->at, "%s() takes a dimension and an expression", e->name);
+        struct diag *m = diag_error(b->d, D_ARGUMENT_COUNT, e->at, "%s() takes a dimension and an expression", e->name);
+        const char *way = way_out("a function", e->name);
+        if (way)
+            diag_hint(b->d, m, "%s", way);
         return false;
     }
     struct diag *m =

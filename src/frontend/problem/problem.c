@@ -27,8 +27,11 @@ static int enumerated(struct builder *b, const struct ynode *n, const char *cons
         diag_hint(b->d, m, "%s", way);
     else
         diag_suggest(b->d, m, n->text, names, count);
+    const char *all = names[0];
+    for (int i = 1; i < count; i++)
+        all = arena_printf(b->a, "%s%s%s", all, i + 1 < count ? ", " : " or ", names[i]);
     if (!m->hint)
-        diag_hint(b->d, m, "the first of them is '%s'", names[0]);
+        diag_hint(b->d, m, "the value is %s", all);
     return -1;
 }
 

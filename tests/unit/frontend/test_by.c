@@ -52,8 +52,9 @@ static const struct spec_row rows[] = {
       "not yet: with 'by', an operator without" },
     { IN "map: x\noperator: welford\nby: key\noutputs: {y: 'f32[k]'}\n", "this one has 12" },
     { BY "determinism: run\noutputs: {y: 'f32[k]'}\n", "not yet: the same bits on every run" },
-    { "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\nbins: x\noutputs: {y: 'f32[k]'}\n", "by: x, and outputs" },
-    { "kind: histogram\ninputs: {x: 'f32[n]'}\n", "by: x, and outputs" },
+    { "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\nbins: x\noutputs: {y: 'f32[k]'}\n",
+      "accumulator: u32, by: x, outputs" },
+    { "kind: histogram\ninputs: {x: 'f32[n]'}\n", "accumulator: u32, by: x, outputs" },
     { SUM "outputs: {y: 'f32[k]'}\n", "no input has a dimension 'k'" },
     /* scans */
     { SCAN "by: key\nbins: k\noutputs: {y: 'f32[m, n]'}\n", "size k\nspace [m, n] over n\nby [k] i64(key)\n" },

@@ -46,8 +46,28 @@ static const struct {
       "a map has no 'operator'" },
     { "kind: softmax\ninputs: {x: \"f32[m, n]\"}\n", "value: exp(x - r.max) / r.sum" },
     { "kind: filter\ninputs: {x: \"f32[n]\"}\n", "where: x > 0, value: x}" },
+    { "kind: topk\ninputs: {x: \"f32[n]\"}\n", "specs/apps/nearest4.yaml" },
+    { "kind: layernorm\ninputs: {x: \"f32[m, n]\"}\n", "(x - r.mean) / sqrt(r.m2 / r.n + 1e-5)" },
+    { "kind: partition\ninputs: {x: \"f32[n]\"}\n", "from: end" },
+    { "kind: groupby\ninputs: {x: \"f32[n]\"}\n", "by: key" },
+    { "kind: weights\ninputs: {x: \"f32[n]\"}\n", "0.25 * x[-1]" },
+    { "kind: joint\ninputs: {x: \"f32[n]\"}\n", "the value is reduce, scan, stencil or map" },
+    { STENCIL "at: x\n", "this key belongs to an output" },
+    { STENCIL "count: y\n", "many: {type: i64, count: y}" },
+    { STENCIL "groupby: x\n", "by: key" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: x, filter: x > 0}}\n", "with `where`" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: x, if: x > 0}}\n", "with `where`" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: x, scatter: x}}\n", "with `at`" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: softmax(x)}}\n", "value: exp(x - r.max) / r.sum" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: sort(x)}}\n", "specs/apps/radix_sort.yaml" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: cumsum(x)}}\n", "running sums are a scan" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: mean(x)}}\n", "r / f32(n)" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: max(x)}}\n", "operator: max" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: sum(x)}}\n", "operator: add" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: count(x)}}\n", "accumulator: i64" },
+    { STENCIL "outputs: {y: {type: \"f32[n]\", value: \"where(x > 0, x, 0)\"}}\n", "if x > 0 then x else 0" },
     { "kind: sort\ninputs: {x: \"f32[n]\"}\n", "specs/apps/radix_sort.yaml" },
-    { STENCIL "histogram: x\n", "by: x" },
+    { STENCIL "histogram: x\n", "accumulator: u32, by: x" },
     { REDUCE "inputs: {x: \"f32[n]\"}\noperator: softmax\noutputs: {s: f32}\n", "value: exp(x - r.max) / r.sum" },
     { REDUCE "inputs: {x: \"f32[n]\"}\noperator: mean\noutputs: {s: f32}\n", "r / f32(n)" },
     /* results per element: of reductions alone, and with the results' own types */
@@ -68,6 +88,40 @@ static const struct {
              "outputs: {c: \"f32[m, n]\"}\n",
       "BLAS" },
 };
+
+/* What a hint shows is a part of a spec: with what stands before that part, and with all closed, there is nothing to say of
+ * the spec. */
+static const char *const shown[][2] = {
+#define HINT(place, words, says, starts, shows) { starts, shows },
+#define ADVICE(place, words, says)
+#include "frontend/hints.def"
+#undef HINT
+#undef ADVICE
+};
+
+/* The starts and the part in the braces of flow style, and what closes them. */
+static void complete(const char *const *part, char *text, size_t room)
+{
+    const bool quoted = *part[0] && part[0][strlen(part[0]) - 1] == '"';
+    snprintf(text, room, "{%s%s%s", part[0], part[1], quoted ? "\"" : "");
+    int open = 0;
+    for (const char *c = text; *c; c++)
+        open += (*c == '{') - (*c == '}');
+    while (open-- > 0)
+        strncat(text, "}", room - strlen(text) - 1);
+}
+
+Test(messages, show_specs)
+{
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        char text[600];
+        complete(shown[i], text, sizeof text);
+        SPEC_BEGIN(f);
+        const char *says = messages(&f, text);
+        cr_expect(f.p && !*says, "%s\n%s", text, says);
+        spec_end(&f);
+    }
+}
 
 Test(messages, say)
 {
