@@ -135,7 +135,8 @@ enum {
     AS_TABLE = 2 /* at(x, …) */,
     AS_OFFSETS = 4 /* gather(…, x, */,
     AS_SUMMED = 8 /* sum(f, …) */,
-    AS_GATHERED = 16 /* gather(x, */
+    AS_GATHERED = 16 /* gather(x, */,
+    AS_FOLDED = 32 /* max(f, …), which does not go over f */
 };
 struct mention {
     const char *name;
@@ -304,6 +305,8 @@ bool sum_permits(const struct scope *sc, int input, struct span at, bool quiet);
 /* Its value there, offsets from the element added. */
 const struct expr *sum_read(const struct scope *sc, const struct expr *read);
 const char *sum_name(int fold);
+void find_mentions(struct builder *b);
+void mention(struct builder *b, const char *name, unsigned as);
 unsigned mentioned(const struct builder *b, const char *name);
 int type_unify(int a, int b); /* one of the types, or T_POISON */
 const struct expr *literal_int(const struct scope *sc, struct span at, uint64_t magnitude, bool negative, enum ty t,
@@ -409,6 +412,8 @@ bool bin_totals_shape(struct builder *b, struct output *out);
 void check_scan_bins(struct builder *b);
 /* After the values of outputs: conditions become scans, and operators start anew with segments. */
 void build_where(struct builder *b);
+/* Does the output of such a form have all dimensions?  Reports. */
+bool kept_shape(struct builder *b, const struct output *out, const struct ynode *node);
 /* Outputs at computed places (placed.c): is this one, and its places, where sc is that of its values. */
 bool output_has_place(const struct ynode *node);
 void build_places(const struct scope *sc, struct output *out, const struct ynode *node);

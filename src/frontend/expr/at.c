@@ -87,8 +87,12 @@ static bool may_stand(const struct scope *sc, const struct ast *call, const stru
     }
     if (call->nargs - 1 == x->rank)
         return true;
-    diag_error(d, D_ARGUMENT_COUNT, call->at, "'%s' has %d dimension%s, so at() takes as many indices, not %d", x->name,
-               x->rank, x->rank == 1 ? "" : "s", call->nargs - 1);
+    struct diag *m =
+        diag_error(d, D_ARGUMENT_COUNT, call->at, "'%s' has %d dimension%s, so at() takes as many indices, not %d",
+                   x->name, x->rank, x->rank == 1 ? "" : "s", call->nargs - 1);
+    if (x->rank > call->nargs - 1 && x->dim[0].size >= 0)
+        diag_hint(d, m, "the element's own index along '%s' is index(%s)", sc->b->size[x->dim[0].size].name,
+                  sc->b->size[x->dim[0].size].name);
     return false;
 }
 

@@ -124,6 +124,16 @@ static bool add(struct parser *p, struct ast *e, struct ast *operand)
     return false;
 }
 
+static void bad_offset(struct parser *p, const struct ast *base, uint32_t from)
+{
+    struct diag *m = diag_error(p->lex.diags, D_BAD_OFFSET, source_span(&p->lex.source, from, p->now.to),
+                                "an offset is a constant integer of at most %d", INT16_MAX);
+    diag_hint(
+        p->lex.diags, m,
+        "offsets count from the element: the one before it is x[-1], not x[i-1]; the element at an index is at(%s, %s)",
+        base->kind == AST_NAME ? base->name : "x", p->now.kind == TOK_NAME ? p->now.text : "i");
+}
+
 static struct ast *parse_offsets(struct parser *p, struct ast *base, uint32_t from)
 {
     struct ast *e = node(p, AST_OFFSET, from);
@@ -136,11 +146,8 @@ static struct ast *parse_offsets(struct parser *p, struct ast *base, uint32_t fr
         if (negative || is(p, TOK_OP, "+"))
             advance(p);
         if (p->now.kind != TOK_INT || p->now.integer > INT16_MAX) {
-            if (!p->failed) {
-                struct diag *m = diag_error(p->lex.diags, D_BAD_OFFSET, source_span(&p->lex.source, at, p->now.to),
-                                            "an offset is a constant integer of at most %d", INT16_MAX);
-                diag_hint(p->lex.diags, m, "offsets count from the element: the one before it is x[-1], not x[i-1]");
-            }
+            if (!p->failed)
+                bad_offset(p, base, at);
             p->failed = true;
             return NULL;
         }

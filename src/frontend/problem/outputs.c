@@ -18,21 +18,86 @@ static bool per_irregular_segment(const struct builder *b, const struct output *
     return b->p->offsets >= 0 && out->array.rank == 1 && dims_equal(out->array.dim[0], b->segments);
 }
 
+static bool has_dim(const struct prog_array *array, struct prog_dim dim)
+{
+    for (int d = 0; d < array->rank; d++)
+        if (array->dim[d].size == dim.size)
+            return true;
+    return false;
+}
+
+/* The names of the dimensions of the space that the output has (or has not). */
+static const char *dims_text(const struct builder *b, const struct output *out, bool has)
+{
+    const char *text = "";
+    for (int i = 0; i < b->nown; i++)
+        if (b->own[i].size >= 0 && has_dim(&out->array, b->own[i]) == has)
+            text = arena_printf(b->a, "%s%s%s", text, *text ? ", " : "", b->size[b->own[i].size].name);
+    return text;
+}
+
+/* A map has a value for each of [all]: how to do without a dimension that the output lacks. */
+static void map_shape_hint(struct builder *b, struct diag *m, const struct output *out, const char *all)
+{
+    for (int i = 0; i < b->nown; i++) {
+        const struct prog_dim *dim = &b->own[i];
+        const char *name = dim->size < 0 ? "" : b->size[dim->size].name;
+        const struct input *from = NULL;
+        for (int k = b->ninputs; k-- > 0;)
+            if (b->input[k].role == ROLE_ELEMENT && has_dim(&b->input[k].array, *dim))
+                from = &b->input[k];
+        if (dim->size < 0) {
+            diag_hint(b->d, m, "one value per point has the shape [%s]; %s", all, way_out("kind", "weights"));
+            return;
+        }
+        if (!from || has_dim(&out->array, *dim))
+            continue;
+        if (mentioned(b, name) & AS_FOLDED)
+            diag_hint(b->d, m,
+                      "sum, product, least, greatest, all and any go over a dimension, as in least(%s, %s); a mean is "
+                      "sum(%s, "
+                      "%s) / f32(%s), and argmin is the operator of a reduce",
+                      name, from->array.name, name, from->array.name, name);
+        else
+            diag_hint(
+                b->d, m,
+                "one value per point has the shape [%s]; to do without '%s', read '%s' in a sum, sum(%s, %s), or at "
+                "computed places, at(%s, …)",
+                all, name, from->array.name, name, from->array.name, from->array.name);
+        return;
+    }
+    diag_hint(b->d, m, "one value per point has the shape [%s]; the result of a reduction is a scalar", all);
+}
+
+/* Is the text of the output's value well formed?  Reports; a shape may be wrong because of what is not. */
+static bool value_parses(struct builder *b, const struct output *out)
+{
+    const struct ynode *node = b->output_node[out - b->output],
+                       *value = node && node->kind == Y_MAPPING ? ynode_get(node, "value") : NULL;
+    bool good = true;
+    for (int i = 0; value && value->kind == Y_MAPPING && i < value->count; i++)
+        good &= value->pair[i].value->kind != Y_SCALAR || node_expr(b, value->pair[i].value);
+    return good && (!value || value->kind != Y_SCALAR || node_expr(b, value));
+}
+
 static void wrong_shape(struct builder *b, const struct output *out)
 {
     const struct problem *p = b->p;
-    const char *all = space_text(b);
-    bool kept = false, constant = false;
-    for (int i = 0; i < p->rank; i++) {
+    const char *all = space_text(b), *without = dims_text(b, out, false), *with = dims_text(b, out, true);
+    bool kept = false;
+    for (int i = 0; i < p->rank; i++)
         kept |= !p->space[i].reduced;
-        constant |= p->space[i].extent.size < 0;
-    }
+    if (!value_parses(b, out))
+        return;
     struct diag *m = diag_error(b->d, D_BAD_OUTPUT, out->at, "the shape of '%s' fits no kind of output",
                                 kept_own_name(out->array.name));
-    if (p->kind == KIND_STENCIL && constant)
-        diag_hint(b->d, m, "one value per point has the shape [%s]; %s", all, way_out("a spec", "weights"));
-    else if (p->kind == KIND_STENCIL)
-        diag_hint(b->d, m, "one value per point has the shape [%s]; the result of a reduction is a scalar", all);
+    if (p->kind == KIND_STENCIL)
+        map_shape_hint(b, m, out, all);
+    else if (b->flat && *with && *without && !ynode_get(b->root, "over"))
+        diag_hint(b->d, m,
+                  "a map with 'where' goes over the whole array; with over: %s%s%s, elements are kept and counted for "
+                  "each of [%s]",
+                  strchr(without, ',') ? "[" : "", without, strchr(without, ',') ? "]" : "", with);
     else if (p->offsets >= 0)
         diag_hint(b->d, m, "one value per element has the shape [%s], one per segment the number of offsets less 1",
                   all);
@@ -94,7 +159,7 @@ void build_output_types(struct builder *b)
                 out->index[d] = own_index(b, out->axis[d], out->at);
             for (int d = 0; d < PROG_RANK_MAX; d++)
                 out->axis[d] = -1;
-        } else if (!shape_role(b, out)) {
+        } else if (!shape_role(b, out) || !kept_shape(b, out, node)) {
             b->output_node[i] = NULL;
         } else if (output_moment(out) == AT_TOTAL && (b->p->flags >= 0 || b->p->starts) && !output_counts(node)) {
             diag_error(b->d, D_BAD_OUTPUT, out->at, "the number of segments is not known, so they have no totals");
@@ -154,7 +219,7 @@ static struct scope value_scope(struct builder *b, enum moment moment)
     } else {
         sc.allows = SC_INVARIANT | SC_LET | SC_INDEX | SC_PARAM;
         sc.allows |= kind == KIND_SCAN ? SC_TOTAL : SC_STATE;
-        sc.place = kind == KIND_SCAN ? "the total of a scan" : "a result";
+        sc.place = b->flat ? "one value of all elements" : kind == KIND_SCAN ? "the total of a scan" : "a result";
     }
     return sc;
 }

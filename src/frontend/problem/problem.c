@@ -252,6 +252,7 @@ static void build_combining(struct builder *b)
         if (n)
             diag_error(b->d, D_CONFLICT, n->at, "with '%s', each entry has its own '%s'", several, single[i]);
     }
+    b->incomplete |= b->flat && ynode_get(b->root, "reductions"); /* reported */
     if (entries)
         build_reductions(b, entries);
     else if (!stencil && ynode_get(b->root, "operator"))

@@ -66,6 +66,20 @@ static void unknown(struct diags *d, enum schema_table table, const struct ynode
         diag_suggest(d, m, key->text, names, n);
 }
 
+static void not_for_kind(struct diags *d, enum schema_table table, const struct ynode *key, const char *kind)
+{
+    struct diag *m = diag_error(d, D_KEY_NOT_FOR_KIND, key->at, "a %s has no '%s'", kind, key->text);
+    const char *way = way_out(table_names[table], key->text);
+    if (!strcmp(kind, "map with 'where'"))
+        diag_hint(d, m, "write two stages: a map with '%s', and a map with 'where'", key->text);
+    else if (!strcmp(key->text, "reductions"))
+        diag_hint(d, m, "several scans are called scans");
+    else if (!strcmp(key->text, "scans"))
+        diag_hint(d, m, "several results are called reductions");
+    else if (way)
+        diag_hint(d, m, "%s", way);
+}
+
 /* kind: the spec's word for what it is. */
 static void check_pair(struct diags *d, enum schema_table table, const struct ypair *pair, unsigned kinds,
                        const struct ynode *kind)
@@ -75,15 +89,9 @@ static void check_pair(struct diags *d, enum schema_table table, const struct yp
         unknown(d, table, pair->key);
         return;
     }
-    if (!(row->kinds & kinds)) {
-        struct diag *m = diag_error(d, D_KEY_NOT_FOR_KIND, pair->key->at, "a %s has no '%s'", kind->text, row->key);
-        if (!strcmp(row->key, "reductions"))
-            diag_hint(d, m, "several scans are called scans");
-        else if (!strcmp(row->key, "scans"))
-            diag_hint(d, m, "several results are called reductions");
-        else if (way_out(table_names[table], row->key))
-            diag_hint(d, m, "%s", way_out(table_names[table], row->key));
-    }
+    if (!(row->kinds & kinds))
+        not_for_kind(d, table, pair->key,
+                     kinds == K_SCAN && !strcmp(kind->text, "map") ? "map with 'where'" : kind->text);
     if (!allows(row, pair->value)) {
         struct diag *m =
             diag_error(d, D_WRONG_SORT, pair->value->at, "'%s' is %s", row->key, schema_values[row->value].what);

@@ -279,6 +279,12 @@ static const struct expr *place_of(struct builder *b, const struct output *out)
     return b->p->exclusive ? before : expr_binary(b->a, BIN_SUB, TY_I64, before, one);
 }
 
+static struct diag *not_in_order(struct builder *b, const struct output *out)
+{
+    return diag_error(b->d, D_BAD_WHERE, out->at,
+                      "an output with 'where' has all dimensions in their order, as all elements may be kept");
+}
+
 /* A shape in which kept elements lie side by side. */
 static bool shape_fits(struct builder *b, const struct output *out)
 {
@@ -301,9 +307,19 @@ static bool shape_fits(struct builder *b, const struct output *out)
         return false;
     }
     if (!in_order)
-        diag_error(b->d, D_BAD_WHERE, out->at,
-                   "an output with 'where' has all dimensions in their order, as all elements may be kept");
+        not_in_order(b, out);
     return in_order;
+}
+
+bool kept_shape(struct builder *b, const struct output *out, const struct ynode *node)
+{
+    const bool keeps = node->kind == Y_MAPPING && ynode_get(node, "where") && !output_counts(node);
+    const bool part = keeps && b->p->kind == KIND_SCAN && out->role == OUT_SEGMENT;
+    if (part)
+        diag_hint(b->d, not_in_order(b, out),
+                  "the shape is [%s]; how many are kept is an output {type: i64, count: %s}", space_text(b),
+                  out->array.name);
+    return !part;
 }
 
 static void build_kept(struct builder *b, struct output *out, const struct ynode *node)
@@ -350,7 +366,8 @@ static void build_count(struct builder *b, struct output *out, const struct ynod
     const enum ty t = out->array.nfields == 1 && !*out->array.field[0].name ? out->array.field[0].type : TY_NONE;
     if (of < 0 || !b->output_node[of] || b->output_node[of]->kind != Y_MAPPING ||
         !ynode_get(b->output_node[of], "where")) {
-        diag_error(b->d, D_BAD_WHERE, count->at, "'%s' is no output with 'where'", count->text);
+        diag_hint(b->d, diag_error(b->d, D_BAD_WHERE, count->at, "'%s' is no output with 'where'", count->text), "%s",
+                  way_out("kind", of < 0 ? "count" : "filter"));
         return;
     }
     if (t != TY_I32 && t != TY_I64)
@@ -379,6 +396,21 @@ int kept_kind(struct builder *b, const struct ynode *node, int kind)
     return b->flat ? KIND_SCAN : kind;
 }
 
+static void refuse_key(struct builder *b, const struct ypair *pair)
+{
+    const char *kind = ynode_get(b->root, "kind")->text, *key = pair->key->text;
+    const bool other = !strcmp(key, "count") && pair->value->kind == Y_SCALAR && output_find(b, pair->value->text) < 0;
+    if (!strcmp(kind, "map"))
+        diag_hint(b->d,
+                  diag_error(b->d, D_KEY_NOT_FOR_KIND, pair->key->at,
+                             "'%s' needs an output with 'where', and this map has none", key),
+                  "%s", way_out("kind", other ? "count" : "filter"));
+    else
+        diag_hint(b->d, diag_error(b->d, D_KEY_NOT_FOR_KIND, pair->key->at, "outputs of a %s have no '%s'", kind, key),
+                  "kind: map and kind: scan have it, without an operator, too; a reduce has it beside an output "
+                  "with 'where', and without 'by'");
+}
+
 /* Keys of scans in the outputs of another kind. */
 static void refuse_keys(struct builder *b, const struct ynode *node)
 {
@@ -386,12 +418,7 @@ static void refuse_keys(struct builder *b, const struct ynode *node)
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < node->count; k++)
             if (!strcmp(node->pair[k].key->text, keys[i]))
-                diag_hint(
-                    b->d,
-                    diag_error(b->d, D_KEY_NOT_FOR_KIND, node->pair[k].key->at, "outputs of a %s have no '%s'",
-                               b->p->kind == KIND_REDUCE ? "reduce" : "stencil", keys[i]),
-                    "kind: map and kind: scan have it, without an operator, too; a reduce has it beside an output "
-                    "with 'where', and without 'by'");
+                refuse_key(b, &node->pair[k]);
 }
 
 bool output_counts(const struct ynode *node) { return node && node->kind == Y_MAPPING && ynode_get(node, "count"); }

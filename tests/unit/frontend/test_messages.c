@@ -6,6 +6,8 @@
 
 #define REDUCE  "kind: reduce\n"
 #define STENCIL "kind: stencil\ninputs: {x: \"f32[n]\"}\n"
+#define MAP     "kind: map\ninputs: {x: \"i32[n]\"}\n"
+#define TABLE   "kind: map\ninputs: {i: \"i32[n]\", t: \"f32[k, q]\"}\n"
 #define PAIR                                                                                                           \
     "operator: {state: {first: f32, second: f32, n: i32}, combine: {first: a.first, second: b.second, n: a.n}}\n"      \
     "map: {first: x, second: x, n: 1}\n"
@@ -78,6 +80,30 @@ static const struct {
     { REDUCE "inputs: {x: \"i32[n]\"}\noperator: add\naccumulator: i64\n"
              "outputs: {y: {type: \"i32[n]\", value: x - r}}\n",
       "i64" },
+    /* a map with `where`, and one without */
+    { MAP "outputs: {y: {type: \"i32[n]\", value: x}, c: {type: i64, count: y}}\n",
+      "'count' needs an output with 'where', and this map has none [PTXG-2004]" },
+    { MAP "outputs: {y: {type: \"i32[n]\", value: x, from: end}}\n", "'from' needs an output with 'where'" },
+    { MAP "outputs: {c: {type: i64, count: x > 0}}\n", "map: x > 0, operator: add, accumulator: i64" },
+    { MAP "iterate: {steps: 3, feedback: {x: y}}\noutputs: {y: {type: \"i32[n]\", where: x > 0, value: x}}\n",
+      "a map with 'where' has no 'iterate' [PTXG-2004]" },
+    { MAP
+      "reductions: {t: {map: x, operator: add}}\noutputs: {y: {type: \"i32[n]\", where: x > 0, value: x}, t: i32}\n",
+      "hint: write two stages: a map with 'reductions', and a map with 'where'" },
+    { MAP "outputs: {y: {type: i32, where: x > 0, value: x}}\n", "the shape is [n]; how many are kept is" },
+    { MAP "outputs: {y: {type: \"i32[n]\", where: x > 0, value: x}, t: {type: i32, value: x}}\n",
+      "so it has no value in one value of all elements" },
+    { "kind: map\ninputs: {x: \"i32[m, n]\"}\noutputs: {y: {type: \"i32[m, n]\", where: x > 0, value: x}, "
+      "c: {type: \"i64[m]\", count: y}}\n",
+      "with over: n, elements are kept and counted for each of [m]" },
+    /* indices, and functions over a dimension */
+    { MAP "outputs: {y: {type: \"i32[n]\", value: \"x[x]\"}}\n", "the element at an index is at(x, x)" },
+    { TABLE "outputs: {y: {type: \"f32[n]\", value: \"t[i, 0]\"}}\n", "the element at an index is at(t, i)" },
+    { TABLE "outputs: {y: {type: \"f32[n]\", value: \"t[0, 0]\"}}\n",
+      "to do without 'k', read 't' in a sum, sum(k, t), or at computed places, at(t, …)" },
+    { TABLE "outputs: {y: {type: \"f32[n]\", value: \"at(t, i)\"}}\n", "own index along 'k' is index(k)" },
+    { "kind: map\ninputs: {a: \"f32[n, f]\"}\noutputs: {y: {type: \"f32[n]\", value: \"min(f, a)\"}}\n",
+      "as in least(f, a); a mean is sum(f, a) / f32(f)" },
     { "kind: matmul\ninputs: {x: \"f32[n]\"}\n", "BLAS" },
     { STENCIL "weights: [1, 2]\n", "0.25 * x[-1]" },
     { "kind: stencil\ninputs: {x: \"f32[n]\", w: \"f32[3]\"}\noutputs: {y: {type: \"f32[n]\", value: x * w}}\n",
