@@ -301,10 +301,12 @@ static const struct expr *build_gather(const struct scope *sc, struct ast *e, in
     if (!arity(sc, e, 5) || !gather_parts(sc, e, &g) || !gather_shapes(sc, e, &g))
         return NULL;
     if (!(sc->allows & SC_GATHER) || sc->neighbour || sc->sums) {
-        diag_error(b->d, D_BAD_GATHER, e->at, "%s cannot gather",
-                   sc->neighbour ? "a gather inside a gather"
-                   : sc->sums    ? "a sum"
-                                 : sc->place);
+        struct diag *m = diag_error(b->d, D_BAD_GATHER, e->at, "%s cannot gather",
+                                    sc->neighbour ? "a gather inside a gather"
+                                    : sc->sums    ? "a sum"
+                                                  : sc->place);
+        if (!sc->neighbour && !sc->sums && b->p->kind != KIND_STENCIL)
+            diag_hint(b->d, m, "only maps and stencils gather: let a stage before this one write what it gathers");
         return NULL;
     }
     struct scope inner = *sc;

@@ -259,6 +259,19 @@ static bool is_result(const struct builder *b, const char *name)
     return !several && ynode_get(b->root, "operator") && !strcmp(name, scan ? "s" : "r");
 }
 
+/* The result, of those that have values here, with a field of this name; NULL: there is none. */
+static const char *result_with(const struct scope *sc, const char *field)
+{
+    const struct builder *b = sc->b;
+    for (int i = 0; i < b->nreductions && sc->allows & (SC_STATE | SC_TOTAL); i++)
+        for (int f = 0; b->reduction[i].op && f < b->reduction[i].op->nfields; f++)
+            if (!strcmp(b->reduction[i].op->field_name[f], field))
+                return sc->allows & SC_STATE ? b->reduction[i].name
+                       : b->nreductions == 1 ? "total"
+                                             : arena_printf(b->a, "%s.total", b->reduction[i].name);
+    return NULL;
+}
+
 static void scope_unknown(const struct scope *sc, const char *name, struct span at)
 {
     const struct builder *b = sc->b;
@@ -280,6 +293,8 @@ static void scope_unknown(const struct scope *sc, const char *name, struct span 
     struct diag *m = diag_error(b->d, D_UNKNOWN_NAME, at, "nothing is called '%s'", name);
     if (ty_by_name(name, (int)strlen(name)) != TY_NONE)
         diag_hint(b->d, m, "a conversion is written %s(…)", name);
+    else if (result_with(sc, name))
+        diag_hint(b->d, m, "a field of the result is read by name: %s.%s", result_with(sc, name), name);
     else if (is_result(b, name))
         diag_hint(b->d, m, "'%s' is a result, which lets and maps come before: write it in an output's value or where",
                   name);

@@ -27,6 +27,7 @@ void build_by(struct builder *b)
     if (!node || p->kind != KIND_REDUCE)
         return;
     const bool list = node->kind == Y_SEQUENCE;
+    b->incomplete |= !list && *node->text == '['; /* a list in quotes, which is reported */
     p->nby = list ? node->count : 1;
     if (!p->nby)
         diag_error(b->d, D_BAD_BY, node->at, "at least one index is needed");
@@ -120,6 +121,15 @@ static int state_bytes(const struct op *op)
     return bytes;
 }
 
+static void not_commutative(struct builder *b, const struct reduction *r)
+{
+    struct diag *m = diag_error(b->d, D_BAD_BY, r->at,
+                                "the elements of a bin are combined in any order, and this operator does not commute");
+    const char *way = r->op->builtin ? way_out("by", r->op->name) : "write commutative: true if it does";
+    if (way)
+        diag_hint(b->d, m, "%s", way);
+}
+
 void check_by(struct builder *b)
 {
     enum { WORD = 8 /* bytes that one atomic operation updates */ };
@@ -129,10 +139,7 @@ void check_by(struct builder *b)
         if (!r->op || !r->op->combine[0])
             continue;
         if (!r->op->commutative)
-            diag_hint(b->d,
-                      diag_error(b->d, D_BAD_BY, r->at,
-                                 "the elements of a bin are combined in any order, and this operator does not commute"),
-                      "write commutative: true if it does");
+            not_commutative(b, r);
         else if (!r->op->identity[0] && r->init[0])
             diag_error(b->d, D_BAD_BY, r->at, "not yet: with 'by', an operator without an identity, even with an init");
         else if (state_bytes(r->op) > WORD)

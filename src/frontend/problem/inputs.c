@@ -182,7 +182,10 @@ void space_hint(const struct builder *b, struct diag *m, const char *name)
     for (int i = 0; in && i < b->nown; i++)
         if (same_dim(b->own[i], dim))
             return;
-    if (in)
+    if (in && ynode_get(b->root, "operator") && !ynode_get(b->root, "map"))
+        diag_hint(b->d, m, "'%s' is read with at() alone, so that its dimensions do not count: write map: %s",
+                  in->array.name, in->array.name);
+    else if (in)
         diag_hint(b->d, m, "'%s', which is read with at() alone, has the dimension '%s': write space: [%s, %s]",
                   in->array.name, name, space_text(b), name);
 }

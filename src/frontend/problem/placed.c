@@ -32,15 +32,33 @@ static struct diag *bad_place(struct builder *b, struct span at, const char *wha
     return diag_error(b->d, D_BAD_PLACE, at, "%s", what);
 }
 
+/* Indices of an element: its own along dimensions of the space. */
+static const char *some_indices(const struct builder *b, const struct prog_array *array)
+{
+    const char *text = "";
+    for (int d = 0; d < array->rank; d++) {
+        const char *index = "i";
+        for (int i = 0; i < b->nown; i++)
+            if (b->own[i].size >= 0 && b->own[i].size == array->dim[d].size)
+                index = arena_printf(b->a, "index(%s)", b->size[b->own[i].size].name);
+        text = arena_printf(b->a, "%s%s%s", text, d ? ", " : "", index);
+    }
+    return text;
+}
+
 static void build_index(const struct scope *sc, struct output *out, const struct ynode *at)
 {
     struct builder *b = sc->b;
     const int n = at->kind == Y_SCALAR ? 1 : at->count, rank = out->array.rank;
+    if (at->kind == Y_SCALAR && *at->text == '[') {
+        node_expr(b, at); /* which says that it is a list */
+        return;
+    }
     if (n != rank || !rank) {
         struct diag *m = diag_error(b->d, D_BAD_PLACE, at->at, "'%s' has %d dimension%s, so 'at' has as many indices",
                                     out->array.name, rank, rank == 1 ? "" : "s");
         if (rank > 1)
-            diag_hint(b->d, m, "one for each dimension: at: [%s]", rank == 2 ? "y, x" : "z, y, x");
+            diag_hint(b->d, m, "one for each dimension, as at: [%s]", some_indices(b, &out->array));
     }
     for (int d = 0; d < n && n == rank; d++) {
         struct ast *e = node_expr(b, at->kind == Y_SCALAR ? at : at->item[d]);

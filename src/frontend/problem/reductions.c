@@ -23,9 +23,10 @@ struct entry {
 static struct scope map_scope(struct builder *b)
 {
     unsigned output = b->p->kind == KIND_STENCIL ? SC_OUTPUT : 0;
-    return (struct scope){
-        .b = b, .place = "a map", .state = -1, .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | output
-    };
+    return (struct scope){ .b = b,
+                           .place = b->p->kind == KIND_SCAN ? "the 'map' of a scan" : "the 'map' of a reduction",
+                           .state = -1,
+                           .allows = SC_INPUT | SC_OFFSETS | SC_LET | SC_INDEX | SC_PARAM | output };
 }
 
 static struct ast *name_ast(struct builder *b, const char *name, struct span at)
@@ -61,6 +62,8 @@ static struct ast *default_map(struct builder *b, struct span at)
 {
     const struct ynode *starts = b->ninputs > 1 ? starts_node(b) : NULL;
     int only = -1, n = 0;
+    if (b->incomplete) /* the single input may be another one than it seems */
+        return NULL;
     for (int i = 0; i < b->ninputs; i++)
         if ((b->input[i].role == ROLE_ELEMENT || b->input[i].spread) &&
             !(starts && !strcmp(starts->text, b->input[i].array.name))) {
@@ -69,10 +72,9 @@ static struct ast *default_map(struct builder *b, struct span at)
         }
     if (n == 1 && b->p->kind != KIND_STENCIL)
         return name_ast(b, b->input[only].array.name, at);
-    if (!b->incomplete)
-        diag_error(b->d, D_NO_MAP, at,
-                   b->p->kind == KIND_STENCIL ? "a reduction beside a stencil needs a map"
-                                              : "with several inputs, a map must say what an element contributes");
+    diag_error(b->d, D_NO_MAP, at,
+               b->p->kind == KIND_STENCIL ? "a reduction beside a stencil needs a map"
+                                          : "with several inputs, a map must say what an element contributes");
     return NULL;
 }
 

@@ -69,6 +69,12 @@ struct ast *node_expr(struct builder *b, const struct ynode *n)
         diag_hint(b->d, m, "an expression with ': ', or that begins with [ or {, needs quotes");
         return NULL;
     }
+    if (*n->text == '[') {
+        struct diag *m =
+            diag_error(b->d, D_WRONG_SORT, n->at, "an expression is expected here, and this is a list in quotes");
+        diag_hint(b->d, m, "without quotes around it: %s; an item that has a comma has quotes of its own", n->text);
+        return NULL;
+    }
     yaml_warn_comment(b->d, n);
     struct source source = source_of(n);
     return expr_parse(b->a, b->d, &source);

@@ -30,6 +30,8 @@ static const struct spec_row rows[] = {
     { "kind: reduce\ninputs: {x: 'i32[n]', start: 'i32[b]'}\n" MANY "by: at(start, x)\noutputs: {y: 'i32[k]'}\n",
       "input start: i32[b] read with at()" },
     /* what it cannot be */
+    { "kind: reduce\ninputs: {x: 'f32[n]', c: 'i32[n]'}\nmap: x\noperator: first\nby: c\noutputs: {y: 'f32[k]'}\n",
+      "the first element of a bin has the least index: map: i32(index(n)), operator: min" },
     { SUM "by: x\noutputs: {y: 'f32[k]'}\n", "an index is an integer, and this is f32" },
     { SUM "by: x > 0\noutputs: {y: 'f32[2]'}\n", "write i32(…)" },
     { SUM "by: []\noutputs: {y: 'f32[k]'}\n", "at least one index is needed" },

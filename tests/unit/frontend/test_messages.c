@@ -8,6 +8,7 @@
 #define STENCIL "kind: stencil\ninputs: {x: \"f32[n]\"}\n"
 #define MAP     "kind: map\ninputs: {x: \"i32[n]\"}\n"
 #define TABLE   "kind: map\ninputs: {i: \"i32[n]\", t: \"f32[k, q]\"}\n"
+#define LOSS    "kind: reduce\ninputs: {z: \"f32[b, v]\", label: \"i32[b]\"}\n"
 #define PAIR                                                                                                           \
     "operator: {state: {first: f32, second: f32, n: i32}, combine: {first: a.first, second: b.second, n: a.n}}\n"      \
     "map: {first: x, second: x, n: 1}\n"
@@ -96,6 +97,18 @@ static const struct {
     { "kind: map\ninputs: {x: \"i32[m, n]\"}\noutputs: {y: {type: \"i32[m, n]\", where: x > 0, value: x}, "
       "c: {type: \"i64[m]\", count: y}}\n",
       "with over: n, elements are kept and counted for each of [m]" },
+    /* fields of results; a map that is missing */
+    { LOSS "map: z\noperator: logsumexp\nover: v\noutputs: {y: {type: \"f32[b, v]\", value: exp(z - max) / sum}}\n",
+      "hint: a field of the result is read by name: r.sum" },
+    { LOSS
+      "operator: logsumexp\nover: v\noutputs: {y: {type: \"f32[b]\", value: \"r.max - at(z, index(b), label)\"}}\n",
+      "hint: 'z' is read with at() alone, so that its dimensions do not count: write map: z\n" },
+    { "kind: scan\ninputs: {x: \"f32[n]\"}\nscans: {a: {map: x, operator: welford}, b: {map: x, operator: add}}\n"
+      "outputs: {y: {type: f32, value: mean}}\n",
+      "read by name: a.total.mean" },
+    { REDUCE
+      "inputs: {x: \"f32[n]\", o: \"i32[p]\"}\nmap: \"gather(x, o, k, add, k)\"\noperator: add\noutputs: {s: f32}\n",
+      "the 'map' of a reduction cannot gather [PTXG-2214]" },
     /* indices, and functions over a dimension */
     { MAP "outputs: {y: {type: \"i32[n]\", value: \"x[x]\"}}\n", "the element at an index is at(x, x)" },
     { TABLE "outputs: {y: {type: \"f32[n]\", value: \"t[i, 0]\"}}\n", "the element at an index is at(t, i)" },
@@ -191,6 +204,23 @@ Test(messages, unused_param_has_a_default)
     spec_build(&f, STENCIL "params: {k: f32}\noutputs: {y: {type: \"f32[n]\", value: x}}\n");
     cr_assert(f.p && f.p->nparams == 1 && f.p->param[0].has_default && f.p->param[0].value.u == 0);
     spec_end(&f);
+}
+
+/* What follows from another mistake is not reported: a label that seems to be the map, a shape beside a list in quotes. */
+Test(messages, come_alone)
+{
+    static const char *const rows_of_one[] = {
+        LOSS
+        "operator: logsumexp\nover: v\noutputs: {y: {type: \"f32[b]\", value: \"r.max - at(z, index(b), label)\"}}\n",
+        REDUCE "inputs: {x: \"i32[n]\"}\nmap: 1\noperator: add\nby: \"[x, x]\"\noutputs: {y: \"i32[p, q]\"}\n",
+        TABLE "outputs: {y: {type: \"f32[n]\", value: \"t[i, 0]\"}}\n",
+    };
+    for (size_t i = 0; i < sizeof rows_of_one / sizeof *rows_of_one; i++) {
+        SPEC_BEGIN(f);
+        const char *text = messages(&f, rows_of_one[i]);
+        cr_expect_eq(f.s.diags.errors, 1, "%s%s", rows_of_one[i], text);
+        spec_end(&f);
+    }
 }
 
 /* Every error of a file is reported, each once. */

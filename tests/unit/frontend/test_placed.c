@@ -29,7 +29,9 @@ static const struct spec_row rows[] = {
     { "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\n" OUT("type: 'i32[k]', at: s"), "  at i64(s)\n  value = s\n" },
     /* what they cannot be */
     { MAP OUT("type: 'f32[n, m]', at: index(n), value: x"), "'y' has 2 dimensions, so 'at' has as many indices" },
-    { MAP OUT("type: 'f32[n, m]', at: index(n), value: x"), "at: [y, x]" },
+    { MAP OUT("type: 'f32[n, m]', at: index(n), value: x"), "at: [index(n), index(m)]" },
+    { MAP OUT("type: 'f32[n, m]', at: '[index(n), index(m)]', value: x"),
+      "hint: without quotes around it: [index(n), index(m)];" },
     { MAP OUT("type: f32, at: i, value: x"), "'y' has 0 dimensions" },
     { MAP OUT("type: f32, at: [], value: x"), "'y' has 0 dimensions" },
     { MAP OUT("type: 'f32[k]', at: x, value: x"), "an index is an integer, this is f32" },
