@@ -246,11 +246,24 @@ uint32_t simt_cas_part(void *at, uint32_t bytes, uint32_t how, const char *name,
     return expected;
 }
 
-static const char *index_text(uint32_t rank, const int64_t *index, char text[80])
+enum { INDICES_TEXT = 128 };
+static const char *index_text(uint32_t rank, const int64_t *index, char text[INDICES_TEXT])
 {
     for (uint32_t d = 0, used = 0; d < rank; d++)
-        used += (uint32_t)snprintf(text + used, 80 - used, "%s%lld", d ? ", " : "", (long long)index[d]);
+        used += (uint32_t)snprintf(text + used, INDICES_TEXT - used, "%s%lld", d ? ", " : "", (long long)index[d]);
     return text;
+}
+
+/* The indices of an element by its number. */
+static const char *place_text(const struct exec *x, const struct prog_array *a, size_t place, char text[INDICES_TEXT])
+{
+    int64_t index[PROG_RANK_MAX], left = (int64_t)place;
+    for (int d = a->rank; d-- > 0;) {
+        const int64_t extent = a->dim[d].add + (a->dim[d].size < 0 ? 0 : x->size[a->dim[d].size]);
+        index[d] = d ? left % extent : left;
+        left /= extent;
+    }
+    return index_text((uint32_t)a->rank, index, text);
 }
 
 void simt_placed(void *at, uint32_t bytes, uint32_t rank, int64_t i, int64_t j, int64_t l, const char *name)
@@ -258,7 +271,7 @@ void simt_placed(void *at, uint32_t bytes, uint32_t rank, int64_t i, int64_t j, 
     struct exec *x = simt_current;
     struct extent *e = extent_of(x, at, bytes, name);
     const struct writer own = { true, { i, j, l } };
-    char first[80], second[80];
+    char first[INDICES_TEXT], second[INDICES_TEXT], there[INDICES_TEXT];
     if (!e || e->kind != EXTENT_OUTPUT)
         return; /* the store tells */
     e->writer = e->writer ? e->writer : calloc(e->bytes / bytes + 1, sizeof *e->writer);
@@ -267,8 +280,9 @@ void simt_placed(void *at, uint32_t bytes, uint32_t rank, int64_t i, int64_t j, 
     const size_t place = (size_t)((char *)at - e->at) / bytes;
     struct writer *w = &e->writer[place];
     if (w->came && memcmp(w->index, own.index, sizeof own.index) != 0)
-        finding(x, SIMT_TWICE, "writes the element [%s] to place %zu of '%s', where the element [%s] lies",
-                index_text(rank, own.index, second), place, name, index_text(rank, w->index, first));
+        finding(x, SIMT_TWICE, "writes the element [%s] to place [%s] of '%s', where the element [%s] lies",
+                index_text(rank, own.index, second), place_text(x, e->array, place, there), name,
+                index_text(rank, w->index, first));
     *w = own;
 }
 

@@ -173,6 +173,9 @@ ptxgen_status simt_status(struct ptxgen_session *s, const struct simt_report *r)
     switch (r->what) {
     case SIMT_OK: return PTXGEN_OK;
     case SIMT_TWICE:
+        diag_hint(&s->diags, diag_error(&s->diags, D_RUN_DATA, span_none(), "%s", r->text),
+                  "an output with `at` says how elements meet: combine: add, or another operator");
+        return PTXGEN_INVALID;
     case SIMT_CHECK: diag_error(&s->diags, D_RUN_DATA, span_none(), "%s", r->text); return PTXGEN_INVALID;
     case SIMT_NO_MEMORY: return PTXGEN_NO_MEMORY;
     case SIMT_STOPPED: return PTXGEN_STOPPED;

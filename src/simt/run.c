@@ -173,6 +173,7 @@ static bool make_extents(struct run *r)
     const struct program *p = r->p;
     struct exec *x = r->x;
     x->extent = r->extent;
+    x->size = r->args->size;
     x->nextents = 0;
     for (int i = 0; i < p->noutputs; i++) {
         struct extent *e = &r->extent[x->nextents++];
@@ -181,14 +182,19 @@ static bool make_extents(struct run *r)
                               EXTENT_OUTPUT,
                               p->output[i].name,
                               NULL,
-                              NULL };
+                              NULL,
+                              &p->output[i] };
         if (!track(r, e, p->output[i].continued))
             return false;
     }
     for (int i = 0; i < p->ninputs; i++)
-        r->extent[x->nextents++] = (struct extent){
-            (char *)(uintptr_t)r->pointer[i], (size_t)r->pointer_bytes[i], EXTENT_INPUT, p->input[i].name, NULL, NULL
-        };
+        r->extent[x->nextents++] = (struct extent){ (char *)(uintptr_t)r->pointer[i],
+                                                    (size_t)r->pointer_bytes[i],
+                                                    EXTENT_INPUT,
+                                                    p->input[i].name,
+                                                    NULL,
+                                                    NULL,
+                                                    NULL };
     for (int b = 0; b < r->taken->nbuffers; b++) {
         const struct prog_buffer *buffer = &r->taken->buffer[b];
         const bool control = buffer->region == REGION_CONTROL;
@@ -197,6 +203,7 @@ static bool make_extents(struct run *r)
                               (size_t)formula_eval(&buffer->bytes, &r->env),
                               control ? EXTENT_CONTROL : EXTENT_SCRATCH,
                               buffer->name,
+                              NULL,
                               NULL,
                               NULL };
         if (!control && !track(r, e, false))

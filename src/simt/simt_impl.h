@@ -50,8 +50,9 @@ struct extent {
     size_t bytes;
     enum extent_kind kind;
     const char *name;
-    uint8_t *written;      /* a bit per byte, or NULL: all has a value */
-    struct writer *writer; /* per element of an output at computed places, from the first one on */
+    uint8_t *written;               /* a bit per byte, or NULL: all has a value */
+    struct writer *writer;          /* per element of an output at computed places, from the first one on */
+    const struct prog_array *array; /* of an output */
 };
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -253,6 +254,7 @@ struct exec {
     char watched_value[8];
     /* memory */
     struct extent *extent;
+    const int64_t *size; /* of the launch */
     int nextents;
     struct extent *hit[EXTENT_HITS];
     struct copy *copy; /* under way, of all blocks */

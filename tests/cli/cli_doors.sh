@@ -71,7 +71,14 @@ kind: map
 inputs: {x: 'i32[n]'}
 outputs: {y: {type: 'i32[k]', at: x / 2, value: x}}
 SPEC
-run run twice.yaml --device cpu --size n=4 --size k=4 --input x=iota --verify; exits 1; err_has "to place 0 of 'y', where the element"
+run run twice.yaml --device cpu --size n=4 --size k=4 --input x=iota --verify; exits 1; err_has "to place .0. of 'y', where the element"; err_has 'hint: an output with `at` says how elements meet: combine: add'
+cat > twice2.yaml <<'SPEC'
+kind: map
+inputs: {x: 'i32[m, n]'}
+outputs: {y: {type: 'i32[m, n]', at: [index(m), index(n) / 2], value: x}}
+SPEC
+run run twice2.yaml --device cpu --size m=1 --size n=4 --simt=seed:0; exits 1; err_has "writes the element .0, 1. to place .0, 0. of 'y'"
+run run twice2.yaml --device cpu --size m=1 --size n=4 --simt=seed:0,guard; exits 1; err_has "to place .0, 0. of 'y'"
 run run twice.yaml --device cpu --size n=4 --input x=iota; exits 2; err_has "the size 'k' is not known"
 
 # A file that is replaced keeps its permissions, and a link stays one.

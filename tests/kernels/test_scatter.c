@@ -143,7 +143,7 @@ Test(scatter, twice)
           "x}\n",
           "the elements [0, 0] and [0, 1] both have their place at element 0 of 'y'", "where the element [" },
         { "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: max\noutputs:\n  y: {type: 'i32[n]', at: r - r, value: x}\n",
-          "the elements [0] and [1] both", "to place 0 of 'y'" },
+          "the elements [0] and [1] both", "to place [0] of 'y'" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct harness h;
