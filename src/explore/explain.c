@@ -60,6 +60,21 @@ static const char *why_unused(const struct explained *x, const struct strategy *
                         other->code.strategy, evidence ? evidence : "default");
 }
 
+const struct op *explain_operator(const struct problem *p, int i, const char **name)
+{
+    if (i < p->nreductions) {
+        *name = p->reduction[i].name;
+        return p->reduction[i].op;
+    }
+    i -= p->nreductions;
+    for (int o = 0; o < p->noutputs; o++)
+        if (p->output[o].combine && i-- == 0) {
+            *name = p->output[o].array.name;
+            return p->output[o].combine;
+        }
+    return NULL;
+}
+
 enum choice explain_choice(const struct explained *x, const struct strategy *row, const char **why)
 {
     const struct plan *plan = x->plan;

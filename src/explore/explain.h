@@ -31,6 +31,8 @@ void explain_print(const struct explained *x, struct str *out);
 /* Why a strategy of the problem's kind is in the plan or not.  At known sizes one is chosen, and others of the plan
  * have cases for other launches. */
 enum choice { CHOICE_CHOSEN, CHOICE_ELSEWHERE, CHOICE_FITS, CHOICE_UNFIT };
+/* Operator i of the problem and what it is for: a result, or an output whose elements it combines.  NULL: there are fewer. */
+const struct op *explain_operator(const struct problem *p, int i, const char **name);
 enum choice explain_choice(const struct explained *x, const struct strategy *row, const char **why);
 /* What is known of a kernel, and how many of its blocks a multiprocessor holds. */
 const ptxgen_kernel_resources *explain_kernel(const struct explained *x, const struct prog_kernel *k,

@@ -42,10 +42,11 @@ static void operators(const struct problem *p, struct json *j)
 {
     json_key(j, "operators");
     json_array(j);
-    for (int r = 0; r < p->nreductions; r++) {
-        const struct op *op = p->reduction[r].op;
+    const char *name;
+    const struct op *op;
+    for (int i = 0; (op = explain_operator(p, i, &name)); i++) {
         json_object(j);
-        json_put_text(j, "name", p->reduction[r].name);
+        json_put_text(j, "name", name);
         json_put_text(j, "operator", op->name);
         json_put_int(j, "fields", op->nfields);
         json_key(j, "commutative");

@@ -2,7 +2,7 @@
 /* explain_text.c - an explanation as text, the verdict first.  Without `all`: what applies, in lines of WIDTH. */
 #include "explain.h"
 #include "lower/scan/scan.h"
-#include "lower/stencil/stencil.h"
+#include "lower/stencil/stencil_plan.h"
 
 #include <string.h>
 
@@ -31,8 +31,8 @@ static void add_places(const struct problem *p, struct str *out)
         const struct output *out_of = &p->output[o];
         if (!output_is_placed(out_of))
             continue;
-        str_printf(out, "places '%s': each element writes once, %d bytes where it says", out_of->array.name,
-                   out_of->array.stride);
+        str_printf(out, "places '%s': each element writes once, %d byte%s where it says", out_of->array.name,
+                   out_of->array.stride, out_of->array.stride == 1 ? "" : "s");
         str_add(out, !out_of->combine             ? ""
                      : op_native(out_of->combine) ? ", by an atomic instruction"
                                                   : ", by compare-and-swap");
@@ -55,7 +55,7 @@ static void add_prediction(const struct explained *x, struct str *out)
     str_printf(out, "; %.2f us in a graph\n", t->graph_seconds * 1e6);
     if (x->work.products && !strcmp(t->bound, "arithmetic"))
         str_printf(out,
-                   "`contract: true` in the spec takes %d of %d floating-point operations off: products that are "
+                   "`contract: true` in the spec would take %d of %d floating-point operations off: products that are "
                    "rounded with the sums that take them\n",
                    x->work.products, x->work.flops);
     add_measured("stream", x->options->stream_seconds, t->seconds, least, out);
@@ -224,18 +224,19 @@ void explain_case(const struct explained *x, int number, bool evidence, struct s
         formula_print(&c->code.step[i].grid, &names, out);
         str_addc(out, '\n');
     }
-    if (c->strategy->kind == KIND_STENCIL)
+    if (c->strategy->kind == KIND_STENCIL && stencil_case_loads(x->plan->problem, c) > 0)
         stencil_explain(x->plan->problem, c, out);
 }
 
 static void operators(const struct problem *p, struct str *out)
 {
-    str_add(out, "operators\n");
-    for (int r = 0; r < p->nreductions; r++) {
-        const struct op *op = p->reduction[r].op;
-        str_printf(out, "  %-10s %s: %d field%s, %s, %s%s\n", p->reduction[r].name, op->name, op->nfields,
-                   op->nfields == 1 ? "" : "s", op->commutative ? "commutative" : "ordered",
-                   op->identity[0] ? "with identity" : "identity-free", op->exact ? ", exact in any order" : "");
+    const char *name;
+    const struct op *op;
+    for (int i = 0; (op = explain_operator(p, i, &name)); i++) {
+        str_add(out, i ? "" : "operators\n");
+        str_printf(out, "  %-10s %s: %d field%s, %s, %s%s\n", name, op->name, op->nfields, op->nfields == 1 ? "" : "s",
+                   op->commutative ? "commutative" : "ordered", op->identity[0] ? "with identity" : "identity-free",
+                   op->exact ? ", exact in any order" : "");
     }
 }
 

@@ -31,11 +31,14 @@ run explain "$specs/sum.yaml" --arch=sm_90 --size n=2^28 --all
 exits 0; out_has 'reduce.last_block .*reduce.gather comes first.* (H200 '; out_has 'segreduce.tile  *it reduces segments\|segreduce.tile  *its '
 run explain "$specs/histogram_at.yaml" --arch=sm_90 --size n=2^20
 exits 0; out_has "places 'hist': each element writes once, 4 bytes where it says, by an atomic instruction"; out_has 'have tables in each block first: reduce.bins'; out_has 'case few (reduce.bins) takes'; out_has 'plan 2 launches'
-out_has 'writes at most'
+out_has 'writes at most'; out_has '^  hist       add: 1 field, commutative, with identity'; out_lacks ' window '
+run explain "$specs/embedding.yaml" --arch=sm_90 --size b=99 --size v=99 --size h=9; exits 0; out_lacks '^operators'; out_lacks ' window '
+printf 'kind: map\ninputs: {x: "u8[n]"}\noutputs: {y: {type: "u8[n]", at: index(n), value: x}}\n' > byte.yaml
+run explain byte.yaml --arch=sm_90 --size n=99; exits 0; out_has 'writes once, 1 byte where it says'; out_has ' window '
 # What `contract` would take off, where arithmetic is what takes the time.
 grep -v "^contract" "$specs/kmeans_assign.yaml" > rounded.yaml
 run explain rounded.yaml --arch=sm_90 --size n=2^20 --size k=64 --size f=16
-exits 0; out_has 'bound by arithmetic'; out_has '^`contract: true` in the spec takes 16 of 52 floating-point operations off'
+exits 0; out_has 'bound by arithmetic'; out_has '^`contract: true` in the spec would take 16 of 52 floating-point operations off'
 run explain "$specs/kmeans_assign.yaml" --arch=sm_90 --size n=2^20 --size k=64 --size f=16
 exits 0; out_lacks 'contract: true'
 cat > pairs.yaml <<'END'
@@ -47,7 +50,7 @@ map: x * y
 outputs: {d: "f32[n, k]"}
 END
 run explain pairs.yaml --arch=sm_90 --size n=8192 --size k=64 --size f=64
-exits 0; out_has '^`contract: true` in the spec takes 1 of 2'
+exits 0; out_has '^`contract: true` in the spec would take 1 of 2'
 { echo 'determinism: run'; cat pairs.yaml; } > same.yaml # where it would be refused
 run explain same.yaml --arch=sm_90 --size n=8192 --size k=64 --size f=64
 exits 0; out_has 'bound by arithmetic'; out_lacks 'contract: true'
