@@ -231,7 +231,7 @@ typedef enum ptxgen_verdict {
 /** One law of the operator of one reduction or scan. Texts belong to the session. */
 typedef struct ptxgen_law_info {
     const char *reduction;     /**< name of the reduction or scan; r or s when there is one without a name */
-    const char *operator_name; /**< of the built-in operator, or "user" */
+    const char *operator_name; /**< "add", or "user"; with `starts` "add, anew in each segment" */
     ptxgen_law law;
     const char *law_name; /**< "associative", … */
     ptxgen_verdict verdict;

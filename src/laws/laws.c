@@ -118,6 +118,12 @@ static bool is_integral(const struct op *op)
     return !reals;
 }
 
+/* Operators of a scan with `starts` have a field that says where a segment begins (where.c), and do not commute. */
+static const char *operator_text(struct arena *a, const struct problem *p, const struct reduction *red)
+{
+    return p->starts && !red->counts ? arena_printf(a, "%s, anew in each segment", red->op->name) : red->op->name;
+}
+
 static void report_one(struct ptxgen_session *s, struct arena *scratch, const struct problem *p,
                        const struct reduction *red, const struct laws_options *o, struct law_report *report)
 {
@@ -125,7 +131,9 @@ static void report_one(struct ptxgen_session *s, struct arena *scratch, const st
     const struct world w = { .p = p, .red = red, .seed = 1 };
     struct evaluator v;
     struct prover *q = prover_open(scratch, p, red, o);
-    *report = (struct law_report){ .name = red->name, .operator= op->name, .integers = is_integral(op) };
+    *report = (struct law_report){ .name = red->name,
+                                   .operator= operator_text(&s->arena, p, red),
+                                   .integers = is_integral(op) };
     for (int law = 0; law < LAW_COUNT; law++) {
         evaluator_begin(&v, scratch, &w);
         if (law == LAW_IDENTITY && !op->identity[0])

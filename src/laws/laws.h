@@ -43,7 +43,7 @@ struct law_finding {
 /* Texts live in the session's arena. */
 struct law_report {
     const char *name;     /* of the reduction or scan */
-    const char *operator; /* of the built-in, or "user" */
+    const char *operator; /* of the built-in, or "user"; with `starts`, that it begins anew */
     bool integers;        /* the ideal numbers are integers alone */
     const char *
         identity; /* one that was found for an operator without, or with a wrong one: "0", "{n: 0, mean: 0}"; or NULL */

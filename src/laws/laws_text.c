@@ -6,7 +6,7 @@
 #include "laws.h"
 
 /* Changed with every change of what is tried, proved or said, so that kept reports of another version are not found. */
-#define LAWS_VERSION "laws 1"
+#define LAWS_VERSION "laws 2"
 
 const char *law_name(enum law law)
 {

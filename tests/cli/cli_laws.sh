@@ -51,6 +51,12 @@ for spec in "$here"/../data/laws/*.yaml; do
     done
 done
 
+# What begins anew with segments is another operator than what the spec names.
+timeout 60 "$ptxgen" check "$specs/sums_by_sorted_key.yaml" --cache=off > "$work/out" 2>&1
+verdict $? "sums_by_sorted_key has an error"
+table_has 's (add, anew in each segment)' && table_has 'kept (add)'
+verdict $? "operators that begin anew: $(cat "$work/out")"
+
 # No right operator is refuted, with trials alone and where proofs are added.
 timeout 300 "$ptxgen" check "$specs"/*.yaml --cache=off --prover=off > "$work/out" 2>&1
 verdict $? "a right operator is refuted: $(grep -m1 'error' "$work/out")"
