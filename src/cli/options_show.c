@@ -27,7 +27,7 @@ void options_help(FILE *to, const struct command *c)
         return;
     }
     fputs("usage: ptxgen SPEC.yaml [OPTION]...\n       ptxgen COMMAND [ARGUMENT]... [OPTION]...\n\n"
-          "Generates GPU code (PTX) for reductions, scans and stencils from YAML specs.\n\ncommands:\n",
+          "Generates GPU code (PTX) for reductions, scans, stencils and maps from YAML specs.\n\ncommands:\n",
           to);
     for (int i = 0; i < command_count; i++) {
         fprintf(to, "  %-10s %s\n", command_table[i].name, command_table[i].summary);
