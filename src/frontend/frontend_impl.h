@@ -129,15 +129,9 @@ struct param_slot {
     bool used;
 };
 
-/* What expressions do with a name, as far as their tokens tell: roles are known before expressions are typed. */
-enum {
-    AS_VALUE = 1,
-    AS_TABLE = 2 /* at(x, …) */,
-    AS_OFFSETS = 4 /* gather(…, x, */,
-    AS_SUMMED = 8 /* sum(f, …) */,
-    AS_GATHERED = 16 /* gather(x, */,
-    AS_FOLDED = 32 /* max(f, …), which does not go over f */
-};
+/* What expressions do with a name, as far as their tokens tell: roles are known before expressions are typed.  In this order:
+ * read its value, at(x, …), gather(…, x, …), sum(f, …), gather(x, …), max(f, …), which does not go over f. */
+enum { AS_VALUE = 1, AS_TABLE = 2, AS_OFFSETS = 4, AS_SUMMED = 8, AS_GATHERED = 16, AS_FOLDED = 32 };
 struct mention {
     const char *name;
     unsigned as;
@@ -369,8 +363,7 @@ const struct problem *builder_problem(struct builder *b, const char *default_nam
 void build_header(struct builder *b, const char *default_name);
 void build_inputs(struct builder *b);
 void build_space(struct builder *b);
-/* The dimensions of the iteration space, as the spec has them; and what there is to say of one that it lacks: sums go over
- * it, or inputs that are read with at() alone have it. */
+/* The dimensions of the space as the spec has them; and why it lacks one: sums go over it, or at() alone reads it. */
 const char *space_text(const struct builder *b);
 void space_hint(const struct builder *b, struct diag *m, const char *name);
 void build_segments(struct builder *b);
@@ -410,9 +403,8 @@ void build_bins(struct builder *b);
 void build_scan_bin(struct builder *b);
 bool bin_totals_shape(struct builder *b, struct output *out);
 void check_scan_bins(struct builder *b);
-/* After the values of outputs: conditions become scans, and operators start anew with segments. */
+/* After the values of outputs: conditions become scans, and operators start anew with segments.  Before: a shape fits `where`. */
 void build_where(struct builder *b);
-/* Does the output of such a form have all dimensions?  Reports. */
 bool kept_shape(struct builder *b, const struct output *out, const struct ynode *node);
 /* Outputs at computed places (placed.c): is this one, and its places, where sc is that of its values. */
 bool output_has_place(const struct ynode *node);
@@ -469,7 +461,6 @@ bool match_own(const struct builder *b, const struct prog_array *array, int *axi
 bool array_same(const struct prog_array *x, const struct prog_array *y);
 void dim_print(const struct builder *b, struct prog_dim d, struct str *out);
 
-/* Slots. */
 /* How to write what the language does not have under this word; NULL: not known. */
 const char *way_out(const char *place, const char *word);
 bool node_integer(struct builder *b, const struct ynode *n, int64_t lo, int64_t hi, int64_t *out);
