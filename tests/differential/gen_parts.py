@@ -252,7 +252,7 @@ class Parts:
         """An init, where every state can take one."""
         r = self.random
         lacking = [f for f in found.values() if not f.identity]
-        if not self.chance(0.25) and not (needed and lacking):
+        if (not self.chance(0.25) and not (needed and lacking)) or not found:
             return True
         states = [f.state for f in found.values()]
         if any(f.entry['operator'] in ('logsumexp', 'welford') for f in found.values()):
