@@ -68,7 +68,8 @@ struct problem {
     /* Of per-element problems other than sums: output 0 after element i; state is zero before the first. */
     double (*step)(const void *const *in, int64_t i, double state[4]);
     double tolerance; /* of step */
-    /* Of problems that keep some elements, the last output counting them: is element i kept, and with which values? */
+    /* Of problems that keep some elements, the last output counting them: is element i kept, and with which values?
+     * value[0] is element i of input 0 already. */
     bool (*keep)(const void *const *in, int64_t i, int64_t n, double state[4], double *value);
     double kept; /* the share that is */
 };

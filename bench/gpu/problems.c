@@ -235,30 +235,24 @@ static double step_affine(const void *const *in, int64_t i, double state[4])
 /* ---- outputs of some elements ---------------------------------------------------------------- */
 static int32_t at(const void *const *in, int64_t i) { return ((const int32_t *)in[0])[i]; }
 
-static bool keep_above(const void *const *in, int64_t i, int32_t threshold, double *value)
-{
-    value[0] = at(in, i);
-    return at(in, i) > threshold;
-}
 static bool keep_1(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
 {
-    (void)n, (void)state;
-    return keep_above(in, i, 98, value);
+    (void)in, (void)i, (void)n, (void)state;
+    return value[0] > 98;
 }
 static bool keep_50(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
 {
-    (void)n, (void)state;
-    return keep_above(in, i, 0, value);
+    (void)in, (void)i, (void)n, (void)state;
+    return value[0] > 0;
 }
 static bool keep_99(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
 {
-    (void)n, (void)state;
-    return keep_above(in, i, -99, value);
+    (void)in, (void)i, (void)n, (void)state;
+    return value[0] > -99;
 }
 static bool keep_first(const void *const *in, int64_t i, int64_t n, double state[4], double *value)
 {
-    (void)n, (void)state;
-    value[0] = at(in, i);
+    (void)n, (void)state, (void)value;
     return i == 0 || at(in, i) != at(in, i - 1);
 }
 
@@ -267,20 +261,21 @@ static bool keep_run(const void *const *in, int64_t i, int64_t n, double state[4
 {
     const double x = in[1] ? ((const int32_t *)in[1])[i] : 1;
     state[0] = i > 0 && at(in, i) == at(in, i - 1) ? state[0] + x : x;
-    value[0] = at(in, i);
     value[1] = state[0];
     return i + 1 == n || at(in, i + 1) != at(in, i);
 }
 
 #define KEPT(name, type, ins, outs, keep, kept)                                                                        \
     {                                                                                                                  \
-        name, type, ins, outs, { I32, outs == 3 ? I32 : I64, I64 }, true, false, NULL, ROWS, NULL, NULL, 0, keep, kept \
+        name, type, ins, outs, { type, outs == 3 ? type : I64, I64 }, true, false, NULL, ROWS, NULL, NULL, 0, keep, kept \
     }
 
 const struct problem problems[] = {
     KEPT("select_1", I32, 1, 2, keep_1, 2.0 / 201),
     KEPT("select_50", I32, 1, 2, keep_50, 100.0 / 201),
     KEPT("select_99", I32, 1, 2, keep_99, 199.0 / 201),
+    KEPT("select_i64", I64, 1, 2, keep_50, 100.0 / 201),
+    KEPT("select_i8", I8, 1, 2, keep_50, 100.0 / 201),
     KEPT("unique", RUNS, 1, 2, keep_first, 1.0 / RUN),
     KEPT("run_length", RUNS, 1, 3, keep_run, 1.0 / RUN),
     KEPT("sums_by_key", RUNS, 2, 3, keep_run, 1.0 / RUN),
@@ -385,6 +380,7 @@ bool check_kept(const struct problem *p, const void *const *in, int64_t n, const
     int64_t kept = 0, count = *(const int64_t *)out[last];
 
     for (int64_t i = 0; i < n; i++) {
+        value[0] = scalar_load(p->type, in[0], i);
         if (!p->keep(in, i, n, state, value))
             continue;
         for (int o = 0; o < last; o++)

@@ -6,13 +6,13 @@
 
 #include "peer_rows.cuh"
 
-template <int threshold> struct Above {
-    __host__ __device__ bool operator()(int x) const { return x > threshold; }
+template <class T, int threshold> struct Above {
+    __host__ __device__ bool operator()(T x) const { return x > threshold; }
 };
-template <int threshold> static int select(PEER_ARGS)
+template <class T, int threshold> static int select(PEER_ARGS)
 {
-    return cub::DeviceSelect::If(temp, *bytes, static_cast<const int *>(in[0]), static_cast<int *>(out[0]),
-                                 static_cast<int64_t *>(out[1]), size->n, Above<threshold>{}, stream);
+    return cub::DeviceSelect::If(temp, *bytes, static_cast<const T *>(in[0]), static_cast<T *>(out[0]),
+                                 static_cast<int64_t *>(out[1]), size->n, Above<T, threshold>{}, stream);
 }
 static int unique(PEER_ARGS)
 {
@@ -35,9 +35,11 @@ static int sums_by_key(PEER_ARGS)
                                           static_cast<int64_t *>(out[2]), Add{}, static_cast<int>(size->n), stream);
 }
 static const Row rows[] = {
-    { "select_1", "cub", select<98> },
-    { "select_50", "cub", select<0> },
-    { "select_99", "cub", select<-99> },
+    { "select_1", "cub", select<int, 98> },
+    { "select_50", "cub", select<int, 0> },
+    { "select_99", "cub", select<int, -99> },
+    { "select_i64", "cub", select<int64_t, 0> },
+    { "select_i8", "cub", select<int8_t, 0> },
     { "unique", "cub", unique },
     { "run_length", "cub", run_length },
     { "sums_by_key", "cub", sums_by_key },
