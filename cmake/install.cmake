@@ -58,7 +58,7 @@ install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR}
 install(DIRECTORY docs specs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN *.1.in EXCLUDE)
 install(DIRECTORY include/ptxgen DESTINATION ${CMAKE_INSTALL_DOCDIR}/include)
 install(FILES bench/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench)
-install(FILES bench/results/apps.csv bench/results/h200.csv DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/results)
+install(FILES bench/results/apps.csv bench/results/h200.csv bench/results/h200-rows.csv DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench/results)
 
 # Editors take the language's JSON Schema from here; it is printed by the tables that the frontend reads.
 add_custom_command(OUTPUT spec.schema.json DEPENDS ptxgen VERBATIM
