@@ -397,6 +397,23 @@ static void wait_for_results(const struct problem *p, struct output *out)
         out->role = out->role == OUT_PLACED ? OUT_SETTLED : OUT_MAPPED;
 }
 
+/* Each element of a reduction writes to its place.  All of a segment would write the same to one place where nothing tells them
+ * apart; who writes that means the segment. */
+static void check_elements_differ(struct builder *b, const struct output *out)
+{
+    unsigned axes = 0;
+    for (int d = 0; d < out->array.rank; d++)
+        axes |= out->index[d] ? expr_axes(b, out->index[d]) : ~0u;
+    for (int f = 0; f < out->array.nfields; f++)
+        axes |= out->value[f] ? expr_axes(b, out->value[f]) : ~0u;
+    if (b->p->kind != KIND_REDUCE || b->p->nby || b->incomplete || (axes & reduced_axes(b)))
+        return;
+    struct diag *m =
+        diag_error(b->d, D_BAD_PLACE, out->at,
+                   "with 'at', each element writes, and all elements of a segment would write the same to one place");
+    diag_hint(b->d, m, "results go to computed places in a second stage: a map of the results, with 'at'");
+}
+
 void build_output_values(struct builder *b, enum moment moment)
 {
     for (int i = 0; i < b->noutputs; i++) {
@@ -412,6 +429,7 @@ void build_output_values(struct builder *b, enum moment moment)
         if (output_has_place(node)) {
             const struct scope sc = value_scope(b, moment);
             build_places(&sc, out, node);
+            check_elements_differ(b, out);
         }
         wait_for_results(b->p, out);
     }

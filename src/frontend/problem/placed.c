@@ -232,6 +232,8 @@ void build_placed(struct builder *b)
             if (ynode_get(node, others[i]))
                 diag_error(b->d, D_BAD_PLACE, ynode_get(node, "at")->at, "an output has 'at' or '%s', not both",
                            others[i]);
+        if (b->p->nby)
+            bad_place(b, ynode_get(node, "at")->at, "not yet: an output with 'at' beside 'by'");
         if (iterate && b->p->kind == KIND_STENCIL)
             bad_place(b, iterate->at, "not yet: 'iterate' with an output that has 'at'");
         if (skips)

@@ -28,6 +28,15 @@ static const struct spec_row rows[] = {
     { ROWS OUT("type: 'f32[k]', at: i64(x), value: x"), "per element, at a computed place" },
     { "kind: scan\ninputs: {x: 'i32[n]'}\noperator: add\n" OUT("type: 'i32[k]', at: s"), "  at i64(s)\n  value = s\n" },
     /* what they cannot be */
+    { "kind: reduce\ninputs: {x: 'u8[n]'}\nby: x\nmap: 1\noperator: add\noutputs: {c: 'i32[k]', y: {type: 'u8[n]', at: "
+      "x, value: x}}\n",
+      "not yet: an output with 'at' beside 'by'" },
+    { ROWS OUT("type: 'f32[m]', at: index(m), value: r"),
+      "all elements of a segment would write the same to one place" },
+    { ROWS OUT("type: 'f32[m]', at: i64(r), value: 1, combine: add"),
+      "hint: results go to computed places in a second stage" },
+    { ROWS OUT("type: 'f32[n]', at: index(n), value: r, combine: max"),
+      "from its segment's result, at a computed place" },
     { MAP OUT("type: 'f32[n, m]', at: index(n), value: x"), "'y' has 2 dimensions, so 'at' has as many indices" },
     { MAP OUT("type: 'f32[n, m]', at: index(n), value: x"), "at: [index(n), index(m)]" },
     { MAP OUT("type: 'f32[n, m]', at: '[index(n), index(m)]', value: x"),
