@@ -36,21 +36,23 @@ static const struct keyed specs[] = {
 };
 enum { SPECS = sizeof specs / sizeof *specs };
 
-static void check(const char *lanes, const char *bins)
+static void check(const char *lanes, const char *bins, const char *parts)
 {
     for (int i = 0; i < SPECS; i++) {
-        const char *set[] = { "strategy", "reduce.bins", "threads", "64", "lanes", lanes, "bins", bins, NULL, NULL };
+        const char *set[] = { "strategy", "reduce.bins", "threads", "64",  "lanes", lanes,
+                              "bins",     bins,          "parts",   parts, NULL,    NULL };
         struct harness h;
         keyed_open(&h, "reduce", specs, i, set);
         keyed_launches(&h, specs[i].name);
     }
 }
 
-Test(bins, one_table_in_global_memory) { check("0", "0"); }
-Test(bins, a_table_per_block) { check("0", "64"); }
-Test(bins, a_table_per_warp) { check("32", "64"); }
-Test(bins, tables_of_lanes) { check("8", "64"); }
-Test(bins, a_table_of_each_thread_alone) { check("1", "64"); }
+Test(bins, one_table_in_global_memory) { check("0", "0", "0"); }
+Test(bins, a_table_per_block) { check("0", "64", "0"); }
+Test(bins, a_part_of_the_bins_per_block) { check("0", "10", "6"); }
+Test(bins, a_table_per_warp) { check("32", "64", "0"); }
+Test(bins, tables_of_lanes) { check("8", "64", "0"); }
+Test(bins, a_table_of_each_thread_alone) { check("1", "64", "0"); }
 
 /* ---- kept dimensions behind the reduced ones --------------------------------------------------------------------- */
 

@@ -78,6 +78,18 @@ kb_val bins_number(struct point *pt, bool kept, kb_val *inside)
     return bin;
 }
 
+/* The point's bin in the tables of this block, and whether it has one there. */
+static kb_val table_number(struct bins *b, struct point *pt, kb_val *inside)
+{
+    kb *k = b->g->k;
+    kb_val bin = bins_number(pt, !b->rows, inside);
+    if (!bins_parted(b->g->c))
+        return bin;
+    bin = kb_sub(k, bin, b->first);
+    *inside = kb_and(k, *inside, kb_and(k, kb_ge(k, bin, 0), kb_lt(k, bin, gen_tunable(b->g, TN_BINS))));
+    return bin;
+}
+
 /* Is the index outside, whatever else, unless a condition holds? */
 static bool conditional(const struct expr *e)
 {
@@ -97,7 +109,7 @@ static void add_if(struct bins *b, struct point *pt, kb_val valid)
             valid = kb_and(k, valid, emit_expr(k, &pt->env, (e->kind == EX_CAST ? e->arg[0] : e)->arg[0]));
     }
     kb_if(k, valid) {
-        LET(bin, bins_number(pt, !b->rows, &inside));
+        LET(bin, table_number(b, pt, &inside));
         kb_if(k, inside) {
             bins_update(b, bin, point_map(pt));
         }
@@ -112,7 +124,7 @@ void bins_add_point(struct bins *b, struct point *pt, kb_val valid, int turn)
         add_if(b, pt, valid);
         return;
     }
-    LET(bin, bins_number(pt, !b->rows, &inside));
+    LET(bin, table_number(b, pt, &inside));
     inside = kb_and(k, inside, valid);
     if (b->merge) {
         bins_merge(b, kb_select(k, inside, bin, kb_imm(k, TY_I32, -1)), point_map(pt));
@@ -195,6 +207,14 @@ void bins_add_single(struct bins *b, kb_val element, kb_val valid)
     add_apart(b, kb_select(b->g->k, valid, element, kb_imm(b->g->k, TY_I64, 0)), 1, 0, valid, BINS_NEXT);
 }
 
+void bins_blocks(const struct bins *b, kb_val *block, kb_val *blocks)
+{
+    kb *k = b->g->k;
+    const bool parted = bins_parted(b->g->c);
+    *block = kb_cast(k, parted ? kb_div(k, kb_block(k), b->parts) : kb_block(k), TY_I64);
+    *blocks = kb_cast(k, parted ? kb_div(k, kb_blocks(k), b->parts) : kb_blocks(k), TY_I64);
+}
+
 void bins_add_elements(struct bins *b)
 {
     struct gen *g = b->g;
@@ -204,8 +224,8 @@ void bins_add_elements(struct bins *b)
         return;
     }
     const int64_t row = (int64_t)kb_threads(k) * gen_tunable(g, TN_ITEMS), tile = row * gen_tunable(g, TN_VECTOR);
-    LET(block, kb_cast(k, kb_block(k), TY_I64));
-    LET(blocks, kb_cast(k, kb_blocks(k), TY_I64));
+    kb_val block, blocks;
+    bins_blocks(b, &block, &blocks);
     LET(head, kb_cast(k, gen_value(g, VAL_HEAD), TY_I64));
     LET(full, kb_div(k, gen_value(g, VAL_VECTORS), row));
     kb_section(k, "tiles");
@@ -279,13 +299,13 @@ kb_tup bins_sum(struct bins *b, kb_val bin, kb_val *some)
     return kb_get(k, sum);
 }
 
-/* What the tables of the block have of a bin goes to the one table. */
-static void add_bin(struct bins *b, struct bins *all, kb_val bin)
+/* What the tables of the block have of a bin goes to the one table, to bin number `to` there. */
+static void add_bin(struct bins *b, struct bins *all, kb_val bin, kb_val to)
 {
     kb_val some;
     const kb_tup sum = bins_sum(b, bin, &some);
     kb_if(b->g->k, some) {
-        bins_update(all, bin, sum);
+        bins_update(all, to, sum);
     }
 }
 
@@ -294,11 +314,13 @@ static void add_tables(struct bins *b, kb_val bins)
 {
     kb *k = b->g->k;
     struct bins all;
-    bins_global_table(b->g, &all, true);
+    const bool parted = bins_parted(b->g->c);
+    bins_global_table(b->g, &all, !parted);
     LET(shift, kb_rem(k, kb_mul(k, kb_block(k), kb_threads(k)), kb_max(k, bins, 1)));
     kb_for(k, i, kb_tid(k), bins, kb_threads(k)) {
         LET(turned, kb_add(k, i, shift));
-        add_bin(b, &all, kb_select(k, kb_ge(k, turned, bins), kb_sub(k, turned, bins), turned));
+        const kb_val bin = kb_select(k, kb_ge(k, turned, bins), kb_sub(k, turned, bins), turned);
+        add_bin(b, &all, bin, parted ? kb_add(k, bin, b->first) : bin);
     }
 }
 
@@ -328,7 +350,14 @@ static void add_shared(struct gen *g)
     kb *k = g->k;
     struct bins b;
     bins_block_tables(g, &b);
-    LET(bins, kb_cast(k, gen_value(g, VAL_BINS), TY_I32));
+    kb_val bins = kb_cast(k, gen_value(g, VAL_BINS), TY_I32);
+    if (bins_parted(g->c)) { /* blocks side by side have different ones */
+        const int each = gen_tunable(g, TN_BINS);
+        b.parts = gen_value(g, VAL_PARTS);
+        b.first = kb_name(kb_mul(k, kb_rem(k, kb_block(k), b.parts), each), "first");
+        bins = kb_min(k, kb_sub(k, bins, b.first), each);
+    }
+    bins = kb_name(bins, "bins");
     bins_clear_tables(&b, bins);
     bins_share_tables(g);
     kb_barrier(k);
@@ -394,9 +423,10 @@ void emit_reduce_bins(struct gen *g)
         bins_take_rows(g);
         return;
     }
-    bins_global_table(g, &b, shared);
+    const bool control = shared && !bins_parted(g->c);
+    bins_global_table(g, &b, control);
     if (g->kernel != &kernel[BINS_ADD])
-        each_bin(&b, g->kernel == &kernel[BINS_FINISH], shared);
+        each_bin(&b, g->kernel == &kernel[BINS_FINISH], control);
     else if (!shared)
         bins_add_elements(&b);
     else if (bins_private(g->c))

@@ -17,8 +17,9 @@ struct bins {
     kb_var hot_bin;                   /* i32, the same in all lanes; -1: there is none */
     kb_tvar hot_sum;                  /* what this lane has of it, not yet in the table */
     kb_var crowded;                   /* do many lanes of the warp share another one? */
-    bool rows;                        /* of the row that the block is at */
-    bool alone;                       /* no other thread touches this thread's table: no atomic operations */
+    kb_val first, parts; /* i32: bin of the tables' first word; parts of the bins, where blocks have one each */
+    bool rows;           /* of the row that the block is at */
+    bool alone;          /* no other thread touches this thread's table: no atomic operations */
 };
 
 /* Of reduction r's words, in memory. */
@@ -63,6 +64,8 @@ bool bins_walks(const struct problem *p);
 void bins_walk(struct bins *b);
 /* Where threads walk, puts small tables that at() reads into shared memory, for reads after the block's next barrier. */
 void bins_share_tables(struct gen *g);
+/* i64: how many blocks share the elements with this one, and its number among them. */
+void bins_blocks(const struct bins *b, kb_val *block, kb_val *blocks);
 /* All elements of the block to its tables, in tiles of vectors that go round-robin to the blocks.  All threads. */
 void bins_add_elements(struct bins *b);
 /* All elements of the block, to tables of each thread, and these to the one in global memory. */

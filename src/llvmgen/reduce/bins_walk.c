@@ -125,13 +125,15 @@ void bins_walk(struct bins *b)
     struct gen *g = b->g;
     kb *k = g->k;
     struct walk w;
+    kb_val block, blocks;
     walk_begin(&w, b);
+    bins_blocks(b, &block, &blocks);
     const kb_val extent = gen_extent(g, &g->p->space[w.axis].extent), width = kb_cast(k, w.width, TY_I64);
     LET(chunk, kb_cast(k, kb_mul(k, w.at_once, ROUNDS * gen_tunable(g, TN_ITEMS)), TY_I64));
     LET(chunks, kb_div(k, kb_add(k, extent, kb_sub(k, chunk, 1)), chunk));
     LET(groups, kb_div(k, kb_add(k, w.columns, kb_sub(k, width, 1)), width));
     kb_section(k, "strips");
-    kb_for(k, t, kb_cast(k, kb_block(k), TY_I64), kb_mul(k, groups, chunks), kb_cast(k, kb_blocks(k), TY_I64)) {
+    kb_for(k, t, block, kb_mul(k, groups, chunks), blocks) {
         LET(group, kb_div(k, t, chunks));
         LET(from, kb_mul(k, kb_sub(k, t, kb_mul(k, group, chunks)), chunk));
         open_column(&w, group);

@@ -6,6 +6,8 @@
  *            launches, as the kernel that writes the outputs leaves it
  *   private  the same with a table for every thread (`lanes` is 1): see bins_private.c
  *   rows     a block takes rows one after the other, each with tables of its own (`parts` is 1), and writes the outputs
+ *   parts    as shared, but the tables of a block have a part of the bins (`parts` is 2 or more): blocks side by side have
+ *            different parts and read the same elements.  The table in global memory is that of `global`
  *   global   one table in global memory, for any number of bins (`bins` is 0).  It lies in scratch memory, and a kernel
  *            clears it first: beside what such a table costs, that kernel is cheap
  */
@@ -73,6 +75,8 @@ bool bins_private(const struct plan_case *c) { return c->tunable[TN_LANES] == 1;
 
 bool bins_of_rows(const struct plan_case *c) { return c->tunable[TN_PARTS] == 1; }
 
+bool bins_parted(const struct plan_case *c) { return c->tunable[TN_PARTS] > 1; }
+
 static bool of_columns(const struct plan_case *c, const struct problem *p)
 {
     return bins_private(c) && bins_columns(p);
@@ -122,6 +126,7 @@ static struct formula row_bins(const struct problem *p)
 void bins_add_cases(struct planner *pl, const struct strategy *row, const struct bins_shape *s)
 {
     const struct problem *p = pl->plan->problem;
+    const bool rows = s->parts == 1;
     const char *names[] = { s->name, arena_printf(&pl->s->arena, "%s_unaligned", s->name) };
     for (int i = 0; i < 2; i++) {
         struct plan_case *c = plan_case_add(pl, row, names[i], s->guard);
@@ -131,19 +136,20 @@ void bins_add_cases(struct planner *pl, const struct strategy *row, const struct
             plan_set(c, TN_VECTOR, 1, NULL);
         plan_set(c, TN_LANES, s->lanes, NULL);
         plan_set(c, TN_BINS, s->bins, NULL);
-        plan_set(c, TN_PARTS, s->rows, NULL);
+        plan_set(c, TN_PARTS, s->parts, NULL);
         if (!plan_pinned(pl)) /* what the user sets for rows leaves the others as they are */
-            c->tunable[TN_PARTS] = s->rows;
+            c->tunable[TN_PARTS] = s->parts;
         choose_items(c);
         reduce_usual(pl, c);
         c->aligned = !i && c->tunable[TN_VECTOR] > 1;
-        if (c->tunable[TN_BINS] && c->tunable[TN_BINS] < s->most)
-            c->code.guard = f_and(s->guard, f_le(s->rows ? row_bins(p) : segments_count(p), c->tunable[TN_BINS]));
+        const int64_t room = (int64_t)c->tunable[TN_BINS] * (bins_parted(c) ? c->tunable[TN_PARTS] : 1);
+        if (room && room < s->most)
+            c->code.guard = f_and(s->guard, f_le(rows ? row_bins(p) : segments_count(p), room));
         if (i || !c->aligned)
             return;
-        if (s->rows) /* each begins with a vector */
+        if (rows) /* each begins with a vector */
             c->code.guard = f_and(c->code.guard, f_eq(f_mod(segments_length(p), c->tunable[TN_VECTOR]), 0));
-        if (!access_aligned_guard(p, c->tunable[TN_VECTOR], s->rows, &aligned) && !s->rows)
+        if (!access_aligned_guard(p, c->tunable[TN_VECTOR], rows, &aligned) && !rows)
             return;
         c->code.guard = f_and(c->code.guard, aligned);
     }
@@ -179,24 +185,38 @@ static struct formula worthwhile(const struct problem *p)
     return f_le(segments_count(p), bins_placed(p) ? f_div(count, f_const(SPARED)) : count);
 }
 
-/* A table per warp for few bins, a table per block for more, and one of all that a block can have. */
+/* All parts of the bins read all elements, and each block adds its tables to the one in global memory. */
+static struct formula parts_pay(const struct planner *pl, struct formula guard)
+{
+    enum { ELEMENTS = 64 }; /* of a bin */
+    const struct problem *p = pl->plan->problem;
+    return plan_pinned(pl) ? guard : f_and(guard, f_ge(access_count(p), f_mul(segments_count(p), ELEMENTS)));
+}
+
+/* A table per warp for few bins, a table per block for more, one of all that a block can have, and several such parts. */
 static void plan_shared(struct planner *pl, const struct strategy *row, int64_t lo, int64_t hi, struct formula guard)
 {
+    enum { PARTS = 6 };
     const struct problem *p = pl->plan->problem;
-    const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED;
+    const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED, asked = plan_setting(pl, TN_PARTS, -1);
     const struct room {
         const char *name, *variant;
-        int threads, lanes, bytes;
-    } rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW },
-                  { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most },
-                  { "most", "most", THREADS_MOST, 0, most } };
-    for (int i = 0; i < 3; i++) {
+        int threads, lanes, bytes, parts;
+    } rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW, 0 },
+                  { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most, 0 },
+                  { "most", "most", THREADS_MOST, 0, most, 0 },
+                  { "parts", "most", THREADS_MOST, 0, most, asked > 1 ? asked : PARTS } };
+    for (int i = 0; i < 4; i++) {
         const struct room *of = &rooms[i];
+        if (asked >= 0 && (asked > 1) != (of->parts > 0))
+            continue;
         const int lanes = plan_setting(pl, TN_LANES, of->lanes), threads = plan_setting(pl, TN_THREADS, of->threads);
         const int room = of->bytes / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
         const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
-        if (lo <= bins)
-            bins_add_cases(pl, row, &(struct bins_shape){ of->name, of->variant, lanes, (int)bins, hi, false, guard });
+        const struct formula pays = of->parts ? parts_pay(pl, guard) : guard;
+        if (lo <= bins * (of->parts ? of->parts : 1))
+            bins_add_cases(pl, row,
+                           &(struct bins_shape){ of->name, of->variant, lanes, (int)bins, hi, of->parts, pays });
         if (hi <= bins || plan_overrides(pl, TN_BINS))
             return;
     }
@@ -220,7 +240,7 @@ static void plan_rows(struct planner *pl, const struct strategy *row, struct for
     if (bins_counters(p))
         guard = f_and(guard, f_le(segments_length(p), UINT32_MAX));
     if (lo <= bins || asked)
-        bins_add_cases(pl, row, &(struct bins_shape){ "rows", "", lanes, (int)bins, hi, true, guard });
+        bins_add_cases(pl, row, &(struct bins_shape){ "rows", "", lanes, (int)bins, hi, 1, guard });
 }
 
 /* One table in global memory takes whatever the user sets for the others. */
@@ -245,18 +265,18 @@ void reduce_bins_plan(struct planner *pl, const struct strategy *row)
     const char *why;
     int64_t lo, hi;
     bins_range(pl, &lo, &hi);
-    const bool rows = rows_fit(p) && parts != 0 && lanes != 1 && bins != 0;
+    const bool rows = rows_fit(p) && (parts < 0 || parts == 1) && lanes != 1 && bins != 0;
     if (parts == 1 && (pinned || rows))
         plan_rows(pl, row, guard);
     if (parts == 1 && pinned)
         return;
-    if (chosen ? lanes == 1 && bins != 0 : bins_private_takes(p, &why))
+    if (chosen ? lanes == 1 && bins != 0 : parts < 2 && bins_private_takes(p, &why))
         bins_private_plan(pl, row, guard);
     if (lanes != 1 && bins != 0)
         plan_shared(pl, row, lo, hi, guard);
     if (rows && parts < 0 && (!pinned || !chosen))
         plan_rows(pl, row, guard);
-    if (!placed && (!pinned || !chosen || bins == 0))
+    if (!placed && (!pinned || (!chosen && parts < 2) || bins == 0))
         plan_global(pl, row);
 }
 
@@ -269,8 +289,14 @@ static struct formula table_kernel(struct planner *pl, struct plan_case *c, cons
     return f_max(1, f_min(f_cdiv(segments_count(pl->plan->problem), TABLE_THREADS), TABLE_GRID_MAX));
 }
 
-/* Blocks that fill the device; each takes at least as many elements as it has bins to add in the end, and no more than
- * counters can count. */
+/* How many the bins of a launch need. */
+static struct formula parts_of(const struct problem *p, const struct plan_case *c)
+{
+    return bins_parted(c) ? f_max(1, f_cdiv(segments_count(p), c->tunable[TN_BINS])) : f_const(1);
+}
+
+/* Blocks that fill the device, as many for each part; each takes at least as many elements as it has bins to add in the
+ * end, and no more than counters can count. */
 static struct formula grid(const struct problem *p, const struct plan_case *c, bool tables)
 {
     const struct formula count = access_count(p);
@@ -278,7 +304,10 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, b
     struct formula blocks = f_min(f_cdiv(count, tile), f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]));
     if (tables)
         blocks = f_min(blocks, f_div(count, f_max(1, segments_count(p))));
-    return f_max(tables && bins_counters(p) ? f_cdiv(count, INT64_C(1) << 31) : f_const(1), blocks);
+    if (bins_parted(c))
+        blocks = f_div(blocks, parts_of(p, c));
+    blocks = f_max(tables && bins_counters(p) ? f_cdiv(count, INT64_C(1) << 31) : f_const(1), blocks);
+    return bins_parted(c) ? f_mul(blocks, parts_of(p, c)) : blocks;
 }
 
 /* Do the tables fit shared memory? */
@@ -292,8 +321,8 @@ static bool check_tables(struct planner *pl, const struct plan_case *c)
     row_bins_range(pl, &least, &most);
     if (bins_of_rows(c) && c->tunable[TN_BINS] < least)
         return plan_contradiction(pl, c, WITH_PARTS | WITH_BINS, "a row has more bins than the tables of a block");
-    if (c->tunable[TN_PARTS] > 1)
-        return plan_contradiction(pl, c, WITH_PARTS, "a row has one block, or with parts: 0 all rows share all blocks");
+    if (bins_parted(c) && bins_private(c))
+        return plan_contradiction(pl, c, WITH_PARTS | WITH_LANES, "tables of threads have all bins");
     if (lanes & (lanes - 1))
         return plan_contradiction(pl, c, WITH_LANES, "the lanes that share a table are a power of two");
     if (bins_of_rows(c) && !rows_fit(p))
@@ -316,8 +345,9 @@ static bool check_tables(struct planner *pl, const struct plan_case *c)
 
 static bool check_one_table(struct planner *pl, const struct plan_case *c)
 {
-    if (bins_of_rows(c))
-        return plan_contradiction(pl, c, WITH_PARTS | WITH_BINS, "rows have no tables of their own in global memory");
+    if (c->tunable[TN_PARTS])
+        return plan_contradiction(pl, c, WITH_PARTS | WITH_BINS,
+                                  "neither rows nor parts of the bins have tables of their own in global memory");
     if (c->tunable[TN_LANES])
         return plan_contradiction(pl, c, WITH_LANES | WITH_BINS, "no lanes share the table in global memory");
     if (bins_placed(pl->plan->problem))
@@ -343,19 +373,22 @@ bool reduce_bins_build(struct planner *pl, struct plan_case *c)
         plan_launch(pl, c, BINS_ADD, f_max(1, f_min(kept_rows(p), f_mul(f_sms(), c->tunable[TN_BLOCKS_PER_SM]))));
         return reduce_check_tunables(pl, c);
     }
+    if (bins_parted(c))
+        plan_value_arg(add, VAL_PARTS, TY_I32, parts_of(p, c));
     if (bins_placed(p)) {
         plan_value_arg(add, VAL_BINS, TY_I64, segments_count(p));
         plan_launch(pl, c, BINS_ADD, grid(p, c, true));
         return reduce_check_tunables(pl, c);
     }
     const struct formula over = table_kernel(pl, c, "finish");
-    if (!shared)
+    const bool control = shared && !bins_parted(c);
+    if (!control)
         table_kernel(pl, c, "clear");
     for (int i = 0; i < c->code.nkernels; i++)
         plan_value_arg(&c->code.kernel[i], VAL_BINS, TY_I64, segments_count(p));
-    const struct formula bins = shared ? f_const(bins_capacity(c, p)) : segments_count(p);
-    plan_buffer_arg(pl, c, 0, BUF_TABLE, shared ? REGION_CONTROL : REGION_SCRATCH, f_mul(bins, bins_bytes(p)));
-    if (!shared)
+    const struct formula bins = control ? f_const(bins_capacity(c, p)) : segments_count(p);
+    plan_buffer_arg(pl, c, 0, BUF_TABLE, control ? REGION_CONTROL : REGION_SCRATCH, f_mul(bins, bins_bytes(p)));
+    if (!control)
         plan_launch(pl, c, BINS_CLEAR, over);
     plan_launch(pl, c, BINS_ADD, grid(p, c, shared));
     plan_launch(pl, c, BINS_FINISH, over);

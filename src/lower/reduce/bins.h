@@ -30,6 +30,9 @@ bool bins_columns(const struct problem *p);
 /* Has each row tables of its own, in the block that takes it?  Then `bins` are those of a row, and the block writes the
  * outputs. */
 bool bins_of_rows(const struct plan_case *c);
+/* Have the blocks tables of a part of the bins each, so that all parts read all elements?  `bins` are those of a part, and
+ * there are as many parts as the launch's bins need, up to `parts`. */
+bool bins_parted(const struct plan_case *c);
 /* Bins that the table in global memory of a case with tables in shared memory has room for. */
 int bins_capacity(const struct plan_case *c, const struct problem *p);
 
@@ -40,7 +43,7 @@ struct bins_shape {
     const char *name, *variant;
     int lanes, bins;
     int64_t most; /* bins that there may be: of a row, if rows have tables of their own */
-    bool rows;
+    int parts;    /* 1: rows have; more: of the bins, at most */
     struct formula guard;
 };
 /* Loads of vectors, and loads of elements for arrays that share no boundary. */

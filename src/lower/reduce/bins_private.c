@@ -94,7 +94,7 @@ void bins_private_plan(struct planner *pl, const struct strategy *row, struct fo
         if (lo <= bins && columns)
             add_columns(pl, row, of, bins, hi <= bins ? guard : f_and(guard, f_le(indices, bins)));
         else if (lo <= bins)
-            bins_add_cases(pl, row, &(struct bins_shape){ of->name, of->variant, 1, bins, hi, false, guard });
+            bins_add_cases(pl, row, &(struct bins_shape){ of->name, of->variant, 1, bins, hi, 0, guard });
         if (hi <= bins || plan_overrides(pl, TN_BINS))
             return;
     }
