@@ -202,7 +202,7 @@ bool stream_given(PyObject *stream, ptxgen_stream *out)
 {
     static const char *const names[] = { "cuda_stream", "ptr", "handle" };
 
-    if (PyLong_Check(stream))
+    if (PyLong_Check(stream) && !PyBool_Check(stream)) /* True would be the default stream */
         return stream_number(Py_NewRef(stream), out);
     PyObject *pair =
         PyObject_HasAttrString(stream, "__cuda_stream__") ? PyObject_CallMethod(stream, "__cuda_stream__", NULL) : NULL;

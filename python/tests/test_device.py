@@ -18,6 +18,7 @@ import numpy as np
 import ptxgen
 
 import stand_ins
+from test_host import NO_STREAMS
 from test_process import growth
 
 SUM = "kind: reduce\nname: {name}\ninputs: {{x: 'f32[n]'}}\noperator: add\noutputs: {{sum: f32}}\n"
@@ -84,6 +85,15 @@ class Arrays(Case):
         self.check(f, array, 0x50, ptxgen.Array, stream=0x50)
         self.check(f, array, 0x60, ptxgen.Array, stream=Stream())
         self.assertEqual(array.streams, [1, 0x50, 0x60])
+
+    def test_what_is_no_stream(self):
+        for array in (stand_ins.Dlpack(X), stand_ins.Interface(X), stand_ins.Exchange(X)):
+            f = ptxgen.compile(SCAN)
+            f(array)
+            for wrong in NO_STREAMS:
+                for call in (f, f.prepare):
+                    with self.assertRaisesRegex(TypeError, "stream is .*, and no stream"):
+                        call(array, stream=wrong)
 
     def test_the_standard_of_array_libraries(self):
         made, at = self.check(named("standard"), stand_ins.Standard(X), 0, stand_ins.Standard)

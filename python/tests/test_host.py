@@ -21,6 +21,7 @@ map: scale * x + f32(bias)
 operator: add
 outputs: {sum: f32}
 """
+NO_STREAMS = ("x", b"x", 1.5, True, False, [1], (0, 1), array.array("f", [1]), object())
 
 
 def spec(name, **options):
@@ -207,7 +208,15 @@ class Arguments(unittest.TestCase):
         self.refused("got input 'x' twice", f, x, x=x, error=TypeError)
         self.assertEqual(f(y=x, x=x).tolist(), 5)
         self.refused("the first that misses one is 'dot'", f, x, x, out=(x, x))
-        self.refused("stream is 'x', and no stream", f, x, x, stream="x", error=TypeError)
+
+    def test_streams(self):
+        """They mean nothing here, but what is no stream is refused as on a GPU."""
+        f, x = spec("dot"), array.array("f", [1, 2])
+        for stream in (None, 0, 1, 0x50):
+            self.assertEqual(f(x, x, stream=stream).tolist(), 5)
+        for call in (f, f.prepare, f.verify):
+            for wrong in NO_STREAMS:
+                self.refused("stream is .*, and no stream", call, x, x, stream=wrong, error=TypeError)
 
     def test_outputs_that_continue_are_given(self):
         text = "kind: map\ninputs: {x: 'u8[n]'}\noutputs: {hist: {type: 'u32[k]', at: x, value: 1, combine: add%s}}\n"
