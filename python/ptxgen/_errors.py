@@ -3,7 +3,7 @@
 
 
 class Diagnostic:
-    """A message about a spec: severity ('note', 'warning', 'error'), code, place, message and hint."""
+    """A message: severity ('note', 'warning', 'error'), code or 0, place in a spec, message and hint."""
 
     __slots__ = ("severity", "code", "file", "line", "column", "end_line", "end_column", "message", "hint")
 
@@ -21,13 +21,18 @@ class Diagnostic:
         return f"{self.place}: {self.message}" if self.file else self.message
 
     def __repr__(self):
-        return f"<Diagnostic PTXG-{self.code:04d} {self.severity}: {self}>"
+        code = f"PTXG-{self.code:04d} " if self.code else ""
+        return f"<Diagnostic {code}{self.severity}: {self}>"
 
 
 class Error(Exception):
     """What ptxgen refuses; diagnostics are its messages as data."""
 
     diagnostics = ()
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.diagnostics = (Diagnostic(2, 0, None, 0, 0, 0, 0, str(self), None),)
 
 
 class SpecError(Error, ValueError):
@@ -75,7 +80,7 @@ def make(status, title, text, diagnostics):
     first = next((d for d in diagnostics if d.severity == "error"), None)
     line = str(first).replace("ptxgen_prepare()", "f.prepare()") if first else title
     error = CLASSES.get(status, InternalError)(line)
-    error.diagnostics = diagnostics
+    error.diagnostics = diagnostics or error.diagnostics
     hint = [f"hint: {first.hint}"] if first and first.hint else []
     where = [text.rstrip()] if first and (first.file or len(diagnostics) > 1) else []
     if hint or where:

@@ -3,6 +3,7 @@
 import array
 import ctypes
 import pathlib
+import pickle
 import subprocess
 import sys
 import unittest
@@ -255,6 +256,22 @@ class Errors(unittest.TestCase):
             spec("dot").explain(m=3)
         with self.assertRaises(FileNotFoundError):
             ptxgen.load("no such file")
+
+    def test_every_error_has_messages_as_data(self):
+        kinds = (ptxgen.Error, *ptxgen.Error.__subclasses__())
+        self.assertEqual({kind.__name__ for kind in kinds}, {name for name in ptxgen.__all__ if name.endswith("Error")})
+        for error in [kind("no") for kind in kinds] + [ptxgen._errors.make(99, "no", "", ())]:
+            for same in (error, pickle.loads(pickle.dumps(error))):
+                one, = same.diagnostics
+                self.assertEqual((one.severity, one.code, one.file, one.line, one.message, one.hint, str(same)), ("error", 0, None, 0, "no", None, "no"), type(error))
+        f, x = spec("dot"), np.ones(3, "f4")
+        for wrong in (lambda: f(x, x[:2]), lambda: f(x, x.astype("f8")), lambda: f(x, x, out=x), lambda: f.explain(m=3), lambda: f.tune(x, x), lambda: ptxgen.compile("dot.yaml"),
+                      lambda: ptxgen.explain_code(9999), lambda: ptxgen.vjp(spec("max_norm")), lambda: spec("dot", arch="sm_17"), lambda: spec("dot", tuning=ROOT).explain()):
+            with self.assertRaises(ptxgen.Error) as caught:
+                wrong()
+            first = caught.exception.diagnostics[0]
+            self.assertEqual((type(first), first.severity, str(first)), (ptxgen.Diagnostic, "error", str(caught.exception)))
+            self.assertRegex(repr(first), f"<Diagnostic {'PTXG-....' if first.code else 'error'}")
 
     def test_codes_are_explained(self):
         self.assertIn("type", ptxgen.explain_code(2010))
