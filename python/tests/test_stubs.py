@@ -47,6 +47,17 @@ def signature(function):
     return [(p.name, kinds.get(p.kind, "positional"), p.default is not p.empty) for p in inspect.signature(function).parameters.values()]
 
 
+def options(name):
+    """{an option of compile(): its type}, as the stub of this function has it."""
+    a = names(STUB.body)[name].args
+    return {arg.arg: ast.unparse(arg.annotation) for arg in a.kwonlyargs if arg.arg in OPTIONS}
+
+
+OPTIONS = [name for name, kind, _ in signature(ptxgen.compile) if kind == "keyword"]
+HAND_ON = {"load": lambda **words: ptxgen.load(ROOT / "specs/sum.yaml", **words)}  # functions whose ** goes to compile(), with arguments that are right
+HAND_ON.update({name: lambda make=getattr(ptxgen, name), **words: make({"x": "f32[n]"}, outputs={"y": "f32"}, **words) for name in ("reduce", "scan", "stencil", "map")})
+
+
 class Stubs(unittest.TestCase):
     def test_names(self):
         modules = {alias.asname for node in STUB.body if isinstance(node, ast.ImportFrom) for alias in node.names if alias.asname}
@@ -67,7 +78,18 @@ class Stubs(unittest.TestCase):
                 function = inspect.getattr_static(owner, name, None)  # __buffer__ is there from Python 3.12 on
                 if isinstance(node, ast.FunctionDef) and inspect.isfunction(function):
                     with self.subTest(f"{owner.__name__}.{name}"):
-                        self.assertEqual(parameters(node), signature(function))
+                        handed_on = OPTIONS if owner is ptxgen and name in HAND_ON else []
+                        self.assertEqual([p for p in parameters(node) if p[0] not in handed_on], [p for p in signature(function) if p != ("options", "**", False)])
+
+    def test_options(self):
+        """What hands options on to compile() names each of them, as compile() does."""
+        self.assertEqual(list(options("compile")), OPTIONS)
+        for name, call in HAND_ON.items():
+            with self.subTest(name):
+                self.assertEqual(options(name), options("compile"))
+                for option in OPTIONS:
+                    with self.assertRaisesRegex(TypeError, f"^{option} is a "):
+                        call(**{option: object()})
 
     def test_ops(self):
         """As many arguments as the reference says."""
@@ -96,13 +118,17 @@ class Stubs(unittest.TestCase):
     @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not here")
     def test_a_checker_of_types(self):
         """What users write passes; what is wrong is found."""
-        text = ("import ptxgen\nfrom ptxgen import ops\n"
+        text = ("import pathlib\nimport ptxgen\nfrom ptxgen import ops\n"
                 "add = ptxgen.operator(lambda a, b: a + b, state='f32', identity=0)\n"
                 "f = ptxgen.reduce({'x': 'f32[n]'}, add, map=lambda x: x ** 2, outputs={'y': ('f32', lambda r: ops.sqrt(r))})\n"
                 "said: str = f.explain(n=4) + ptxgen.vjp(f, ['x']).yaml\n"
                 "value: ops.Value = ops.where(True, 1, ops.max(2, 3)) % 2\n"
                 "try:\n    f(b'', out=None)\nexcept ptxgen.Error as error:\n    line: int = error.diagnostics[0].line\n"
-                "ops.nothing(1)  # wrong\nptxgen.load(3)  # wrong\nf.explain(n='4')  # wrong\nptxgen.compile({}, arch=90)  # wrong\nnumber: int = f.ptx()  # wrong\n")
+                "ptxgen.load('x.yaml', arch=None, gpu='H200', settings={'threads': 64}, sizes={'n': 4}, cache=pathlib.Path('off'))\n"
+                "ptxgen.scan({'x': 'f32[n]'}, 'add', outputs={'y': 'f32[n]'}, mode='exclusive', sizes={'n': 4})\n"
+                "ops.nothing(1)  # wrong\nptxgen.load(3)  # wrong\nf.explain(n='4')  # wrong\nptxgen.compile({}, arch=90)  # wrong\nnumber: int = f.ptx()  # wrong\n"
+                "ptxgen.load('x.yaml', arch=90)  # wrong\nptxgen.load('x.yaml', archs='sm_90')  # wrong\nptxgen.map({}, outputs={}, sizes=['n'])  # wrong\n"
+                "ptxgen.operator(max, state=3)  # wrong\n")
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "user.py").write_text(text, encoding="utf-8")
             done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", "user.py"], cwd=folder, capture_output=True, text=True, check=False,
