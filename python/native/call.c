@@ -303,25 +303,37 @@ static bool is_warm(const struct loaded *on, uint64_t hash)
     return false;
 }
 
+/* In one session, up to the first launch that fails: clearing its messages would not free them. While they are raised, another
+ * thread may launch. */
+static bool launch_warm(const struct loaded *on, const ptxgen_arguments *args, ptxgen_stream stream)
+{
+    static ptxgen_session *session;
+
+    if (session == NULL && ptxgen_session_create(&session) != PTXGEN_OK)
+        return PyErr_NoMemory() != NULL;
+    ptxgen_session *s = session;
+    const ptxgen_status status = ptxgen_launch(s, on->program, args, stream, NULL);
+    if (status == PTXGEN_OK)
+        return true;
+    session = NULL;
+    raise_status(status, s);
+    ptxgen_session_destroy(s);
+    return false;
+}
+
 /* With the GIL for what only launches; without it for what may load code. */
 static bool run_on_gpu(struct call *c, enum purpose why, ptxgen_stage_visitor *visit, void *user)
 {
     struct loaded *on = function_on(c->f, c->device.id);
     const uint64_t hash = hash_of(c);
     const ptxgen_arguments args = call_arguments(c);
-    ptxgen_session *s = c->f->session;
+    ptxgen_session *s = NULL;
     ptxgen_status status;
 
     if (on == NULL)
         return false;
-    if (why == CALL && !visit && is_warm(on, hash)) {
-        status = ptxgen_launch(s, on->program, &args, c->stream, NULL);
-        if (status != PTXGEN_OK) {
-            raise_status(status, s);
-            ptxgen_diagnostics_clear(s);
-        }
-        return status == PTXGEN_OK;
-    }
+    if (why == CALL && !visit && is_warm(on, hash))
+        return launch_warm(on, &args, c->stream);
     if (ptxgen_session_create(&s) != PTXGEN_OK)
         return PyErr_NoMemory() != NULL;
     ptxgen_loaded *program = on->program;

@@ -98,7 +98,7 @@ typedef struct {
     PyObject *choice;          /* dict of what plans are made with: arch, variant, tuning, settings, sizes, cache */
     PyObject *diagnostics;     /* warnings of the spec */
     PyTypeObject *result_type; /* of several outputs */
-    ptxgen_session *session;   /* of `problem`, and of launches, with the GIL held */
+    ptxgen_session *session;   /* of `problem` */
     ptxgen_problem *problem;
     int sizes, inputs, outputs, params;
     PyObject **size_name, **param_name; /* interned */
