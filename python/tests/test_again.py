@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls whose arrays look like those of the call before, and calls in which one thing is different (python/native/again.c)."""
+"""Calls whose arrays look like those of the call before, and calls in which one thing is different (python/native/again.c); many calls."""
+import collections
 import sys
 import threading
 import unittest
@@ -9,9 +10,11 @@ import numpy as np
 import ptxgen
 
 import stand_ins
-from test_device import SCAN, SUM, X, Case, driver, named
+from test_device import DOT, SCAN, SUM, X, Case, driver, named
+from test_process import refused, steady
 
 COUNTS = "kind: reduce\ninputs: {key: 'i32[n]'}\nby: key\nmap: i32(1)\noperator: add\noutputs: {count: 'i32[k]'}\n"
+TWO = "kind: reduce\ninputs: {x: 'f32[n]'}\nreductions: {sum: {operator: add}, most: {operator: max}}\noutputs: {sum: f32, most: f32}\n"
 
 
 class Again(Case):
@@ -157,6 +160,28 @@ class Again(Case):
             f(array)
             self.assertEqual(self.launched().param[0], array.pointer)
         self.assertEqual(f(X), X.sum())
+
+
+class Many(Case):
+    def test_a_hundred_thousand_calls(self):
+        """With out=, and 5000 of each other path."""
+        f, two, dot, array, out = ptxgen.compile(SCAN), ptxgen.compile(TWO), ptxgen.compile(DOT), stand_ins.Interface(X), stand_ins.Interface(np.zeros(8, "f4"))
+        table, dlpack, short = stand_ins.Exchange(X), stand_ins.Dlpack(X), stand_ins.Dlpack(X[:5])
+        dlpack.streams = short.streams = collections.deque(maxlen=1)  # which would grow
+        outs = [stand_ins.Interface(np.zeros((), "f4")) for _ in range(2)]
+        live = driver.live
+        steady(self, 100000, {"out=": lambda: f(array, out=out)})
+        steady(self, 5000, {
+            "a new result": lambda: f(array), "the table of functions": lambda: f(table), "DLPack": lambda: f(dlpack),
+            "several new results": lambda: two(array), "several of out=": lambda: two(array, out=outs), "several by the table": lambda: two(table),
+            "a result that others take": lambda: f(array).__dlpack__(stream=1), "prepare": lambda: f.prepare(array, out=out),
+            "a shape": lambda: refused(ptxgen.UsageError, dot, dlpack, short), "a device": lambda: refused(ptxgen.UsageError, dot, dlpack, X),
+            "a type": lambda: refused(ptxgen.UsageError, f, stand_ins.Interface(X.astype("f8"))),
+            "a stream": lambda: refused(TypeError, f, array, stream="x")})
+        self.addCleanup(setattr, driver, "fail", None)
+        driver.fail, driver.fail_result = driver.calls()[-1].name, 719
+        steady(self, 5000, {"a launch that fails": lambda: refused(ptxgen.Error, f, array), "one by the table": lambda: refused(ptxgen.Error, f, table)})
+        self.assertLess(driver.live, live + 20)
 
 
 if __name__ == "__main__":

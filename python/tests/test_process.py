@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls and the process around them: memory, threads, signals, other interpreters."""
+import array
+import ctypes
 import os
 import pathlib
 import signal
@@ -7,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
 
 import numpy as np
@@ -24,39 +27,80 @@ def resident():
         return int(file.read().split()[1]) * PAGE
 
 
-def growth(action, count):
+class Mallinfo(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in ("arena", "free_chunks", "fast_chunks", "maps", "mapped", "unused", "fast", "used", "free", "top")]
+
+
+MALLINFO = getattr(ctypes.CDLL(None), "mallinfo2", None)  # glibc has it since 2.33
+if MALLINFO:
+    MALLINFO.restype = Mallinfo
+
+
+def held():
+    """Bytes that are in use, also where the process need not grow for them: C's, and 16 for each block of Python's, which are no smaller."""
+    info = MALLINFO() if MALLINFO else Mallinfo()
+    return info.used + info.mapped + 16 * sys.getallocatedblocks()
+
+
+def growth(action, count, measure=resident):
     """Bytes by which the process grows in `count` repetitions, after as many as it takes to fill caches."""
     for _ in range(count // 10):
         action()
-    before = resident()
+    before = measure()
     for _ in range(count):
         action()
-    return resident() - before
+    return measure() - before
+
+
+def refused(error, f, *args, **words):
+    """A call that fails."""
+    try:
+        f(*args, **words)
+    except error:
+        return
+    raise AssertionError("the call was not refused")
+
+
+LIMIT = 1 << 18  # 13 bytes in each of 20000 calls, or a page in each of 64
+
+
+def steady(case, count, paths):
+    """`count` calls of each path keep nothing: neither the least that an allocator gives, 16 bytes a call, nor pages that are no allocator's."""
+    for name, action in paths.items():
+        with case.subTest(name):
+            kept, grown = growth(action, count, lambda: np.array([held(), resident()]))
+            case.assertLess(kept, 8 * count)
+            case.assertLess(grown, LIMIT)
 
 
 class Memory(unittest.TestCase):
-    LIMIT = 1 << 18  # 13 bytes a call; test_device.py has five times as many
-
-    def test_the_measure_sees_growth(self):
-        kept = []
-        self.assertGreater(growth(lambda: kept.append(bytearray(64)), 20000), self.LIMIT)
+    def test_the_measures_see_growth(self):
+        kept, c = [], ctypes.CDLL(None)
+        self.assertGreater(growth(lambda: kept.append(bytearray(64)), 20000), LIMIT)
+        self.assertGreater(growth(lambda: kept.append(object()), 2000, held), 16 * 2000 - 1)
+        if MALLINFO:
+            c.malloc.restype = ctypes.c_void_p
+            self.assertGreater(growth(lambda: c.malloc(1), 2000, held), 16 * 2000 - 1)
 
     def test_calls(self):
-        f, x = ptxgen.compile(SUM), np.ones(8, "f4")
-        out = np.empty((), "f4")
-        self.assertLess(growth(lambda: f(x), 20000), self.LIMIT)
-        self.assertLess(growth(lambda: f(x, out=out), 20000), self.LIMIT)
+        """2000 of each path on the host executor, where one takes a tenth of a millisecond; test_again.py has more."""
+        f, scan, stats, x = ptxgen.compile(SUM), ptxgen.compile(SCAN), ptxgen.load(ROOT / "specs/stats.yaml"), np.ones(8, "f4")
+        out, outs, buffer = np.empty((), "f4"), [np.empty((), "f4") for _ in range(4)], array.array("f", x)
+        own, dlpack = scan(buffer), types.SimpleNamespace(__dlpack__=x.__dlpack__, __dlpack_device__=x.__dlpack_device__)
+        steady(self, 2000, {
+            "a new result": lambda: f(x), "out=": lambda: f(x, out=out), "several new results": lambda: stats(x), "several of out=": lambda: stats(x, out=outs),
+            "a buffer": lambda: scan(buffer), "an array of our own": lambda: scan(own), "DLPack": lambda: scan(dlpack), "verify": lambda: f.verify(x)})
 
     def test_calls_that_fail(self):
-        f, x = ptxgen.compile(SUM), np.ones(8)
-
-        def fail():
-            try:
-                f(x)
-            except ptxgen.UsageError:
-                pass
-
-        self.assertLess(growth(fail, 20000), self.LIMIT)
+        """10000 of each path, 100000 in all."""
+        dot, stats, x, y = ptxgen.load(ROOT / "specs/dot.yaml"), ptxgen.load(ROOT / "specs/stats.yaml"), np.ones(8, "f4"), np.ones(8)
+        dlpack, outs = types.SimpleNamespace(__dlpack__=y.__dlpack__, __dlpack_device__=y.__dlpack_device__), [np.empty((), "f4") for _ in range(4)]
+        steady(self, 10000, {
+            "a shape": lambda: refused(ptxgen.UsageError, dot, x, x[:3]), "a type": lambda: refused(ptxgen.UsageError, dot, x, y),
+            "a buffer's type": lambda: refused(ptxgen.UsageError, dot, x, memoryview(y)), "DLPack's type": lambda: refused(ptxgen.UsageError, dot, x, dlpack),
+            "no array": lambda: refused(TypeError, dot, x, 3), "an argument": lambda: refused(TypeError, dot, x, x, z=x),
+            "a stream": lambda: refused(TypeError, dot, x, x, stream="x"), "outputs that share memory": lambda: refused(ptxgen.UsageError, stats, x, out=[outs[0]] * 4),
+            "too few outputs": lambda: refused(ptxgen.UsageError, stats, x, out=outs[:3]), "no such output": lambda: refused(TypeError, stats, x, out={"lo": outs[0], "low": outs[1]})})
 
     def test_functions(self):
         def make():
@@ -66,17 +110,22 @@ class Memory(unittest.TestCase):
             except ptxgen.SpecError:
                 pass
 
-        self.assertLess(growth(make, 500), 4 * self.LIMIT)
+        self.assertLess(growth(make, 500), 4 * LIMIT)
 
     def test_references(self):
-        f, x = ptxgen.compile(SCAN), np.ones(8, "f4")
-        out = np.empty_like(x)
-        before = sys.getrefcount(x), sys.getrefcount(f), sys.getrefcount(out)
+        f, stats, x = ptxgen.compile(SCAN), ptxgen.load(ROOT / "specs/stats.yaml"), np.ones(8, "f4")
+        out, outs = np.empty_like(x), [np.empty((), "f4") for _ in range(4)]
+        used = [x, f, stats, out, *outs]
+        before = [sys.getrefcount(one) for one in used]
         for _ in range(10):
             f(x)
             f(x=x, out=out)
             f.verify(x)
-        self.assertEqual((sys.getrefcount(x), sys.getrefcount(f), sys.getrefcount(out)), before)
+            stats(x, out=outs)
+            stats(x, out=dict(zip(stats.outputs, outs)))
+            refused(ptxgen.UsageError, stats, x, out=outs[:1] * 4)
+            refused(ptxgen.UsageError, f, x, out=out[:5])
+        self.assertEqual([sys.getrefcount(one) for one in used], before)
 
 
 class Threads(unittest.TestCase):
