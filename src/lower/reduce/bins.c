@@ -185,12 +185,16 @@ static struct formula worthwhile(const struct problem *p)
     return f_le(segments_count(p), bins_placed(p) ? f_div(count, f_const(SPARED)) : count);
 }
 
-/* All parts of the bins read all elements, and each block adds its tables to the one in global memory. */
+/* All parts of the bins read all elements, and each block adds its tables to the one in global memory.  H200, us, by 65536,
+ * 131072, 262144 random keys, and the one table in parentheses: counts of 2^26 110, 152, 242 (752, 740, 684), of 2^24 36, 50, 139
+ * (193, 193, 179), of 2^22 22 (52); sums of 2^26 f32 382, 431, 576 (779, 769, 712), of 2^24 103, 122, 298 (202, 200, 186), of 2^22 56
+ * (54); one key alone of 131072 132 and 249 (1690, 3841). */
 static struct formula parts_pay(const struct planner *pl, struct formula guard)
 {
-    enum { ELEMENTS = 64 }; /* of a bin */
+    enum { COUNTED = 64, ELEMENTS = 128 }; /* of a bin */
     const struct problem *p = pl->plan->problem;
-    return plan_pinned(pl) ? guard : f_and(guard, f_ge(access_count(p), f_mul(segments_count(p), ELEMENTS)));
+    const int least = bins_count(p) ? COUNTED : ELEMENTS;
+    return plan_pinned(pl) ? guard : f_and(guard, f_ge(access_count(p), f_mul(segments_count(p), least)));
 }
 
 /* A table per warp for few bins, a table per block for more, one of all that a block can have, and several such parts. */

@@ -99,6 +99,15 @@ void scan_turns_plan(struct planner *pl)
         add_turns(pl, strategy_by_name("scan.lookback"));
 }
 
+enum { WIDE_ITEMS = 13 };
+
+bool scan_lookback_wide(const struct problem *p)
+{
+    enum { LEAST = 3, MOST = 4 };
+    const int fields = state_fields(p, NULL);
+    return fields >= LEAST && fields <= MOST && state_words(p, NULL) == fields;
+}
+
 void scan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -106,7 +115,10 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
     const int across = plan_setting(pl, TN_ACROSS, -1), from = pl->plan->ncases;
     const char *variant = p->offsets >= 0 ? "offsets" : p->flags >= 0 ? "flags" : rows ? "across" : "";
     const bool laborious = !*variant && scan_laborious(pl);
-    const char *name = rows ? "flat" : *variant ? variant : "large";
+    const bool wide = p->flags >= 0 && scan_lookback_wide(p);
+    if (wide)
+        variant = "flags wide";
+    const char *name = rows ? "flat" : p->flags >= 0 ? "flags" : *variant ? variant : "large";
     if (rows && pinned && across != 1) {
         add_turns(pl, row);
     } else if (!rows || (across != 0 && may_cut(p))) {
@@ -114,6 +126,8 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
                        rows && !pinned ? few_rows(p) : (struct formula){ 0 }, true);
         for (int i = from; i < pl->plan->ncases; i++)
             plan_set(&pl->plan->cases[i], TN_ACROSS, rows, NULL);
+        for (int i = from; i < pl->plan->ncases && wide; i++)
+            plan_set(&pl->plan->cases[i], TN_ITEMS, WIDE_ITEMS, "ptxas keeps more in 64 registers than is counted on");
     }
 }
 

@@ -132,6 +132,8 @@ int scan_tile_turned(const struct plan_case *c);
 bool scan_asks_indices(const struct problem *p);
 /* Results that go where indices say, one by one. */
 bool scan_stores_by_index(const struct problem *p);
+/* scan.lookback: are states of three or four words, so that more positions of a thread are worth more than vectors of them? */
+bool scan_lookback_wide(const struct problem *p);
 /* scan.lookback: tiles of rows take turns. */
 bool scan_takes_turns(const struct problem *p, const struct plan_case *c);
 /* Kernel and launch of a case whose one block takes a whole array. */

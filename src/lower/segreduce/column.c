@@ -80,6 +80,10 @@ static int columns_striped(const struct planner *pl, int vector)
  * 37/20, 33/25, 49/53 us; u8 24/18, 20/19, 24/31; f64 54/40, 51/53, 80/81. */
 enum { FEW_ROWS = 112 };
 
+/* Up to twice as many where columns are so many for a multiprocessor, and not narrow.  H200 f32, 128 rows of
+ * 262144/393216/524288: 37/48/64 us, as strips 34/53/68; 192 rows 55/72/94, 50/75/95; 256 rows 72/95/128, 65/96/125. */
+enum { FEW_ROWS_PER_SM = 2816 };
+
 /* Elements for each multiprocessor, and rows, which several blocks do not share.  H200, products of complex f32
  * [79, 765, 17] over d: 6.7 us, four columns of a thread 10.6; but sums of f32[500, 2001] 8.0 and 6.5. */
 enum { SMALL = 8192, SMALL_ROWS = 128 };
@@ -229,7 +233,11 @@ static struct formula single_guard(const struct planner *pl, const struct column
     struct formula f = shape_guard(pl, of->shape, 1, false, never);
     if (of->shape != &shapes[0])
         return f;
-    const struct formula inner = segments_inner(p), few = f_lt(segments_length(p), FEW_ROWS);
+    const struct formula inner = segments_inner(p), length = segments_length(p);
+    const struct formula many = f_ge(segments_count(p), f_mul(plan_sms(p), FEW_ROWS_PER_SM));
+    struct formula few = f_lt(length, FEW_ROWS);
+    if (!narrow(p) && segreduce_state_words(p) == 1)
+        few = f_or(few, f_and(f_lt(length, 2 * FEW_ROWS), many));
     if (of->vector > 1)
         f = f_and(f, f_or(enough(p, vectors(p, of->vector, false)), few));
     if (shifted || (shares_all(p) && vector > 1))
@@ -248,6 +256,25 @@ static void add_small(struct planner *pl, const struct strategy *row, const stru
     const struct formula guard = settle(pl, small, &never);
     if (!never && !plan_overrides(pl, TN_ROWS))
         columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_small", shape->name), guard, false);
+}
+
+/* Few places of narrow elements, whose results are wider, or of states that are read one by one where places are many: four
+ * columns of a thread, whose results are 16 bytes.  H200, us, in parentheses the other shapes: [d, 5, 2048] and [d, 12, 2048],
+ * sums of 2^28 i8 159, 105 (545, 214), minima and maxima of 2^27 i16 127, 82 (248, 107), max segment sums of 2^26 i32 81, 69
+ * (149, 96); with 40 places 93, 73, 69 (111, 79, 68). */
+static void add_short(struct planner *pl, const struct strategy *row)
+{
+    enum { COLUMNS = 4, PLACES = 24 };
+    static const struct shape shape = { "short", 0, 0 };
+    const struct problem *p = pl->plan->problem;
+    const struct columns of = { &shape, COLUMNS, true, COLUMNS_ALIGNED };
+    const struct formula columns = f_eq(f_mod(segments_inner(p), COLUMNS), 0);
+    bool never = false;
+    struct formula aligned;
+    const struct formula sizes = settle(pl, f_and(columns, f_le(segments_length(p), PLACES)), &never);
+    if (!never && access_aligned_guard(p, COLUMNS, true, &aligned))
+        segreduce_add(pl, row, columns_case, &of, shape.name, COLUMNS,
+                      f_and(sizes, enough(p, vectors(p, COLUMNS, false))), false);
 }
 
 /* The shape with vectors, and one column per thread for all other sizes and addresses. */
@@ -292,6 +319,9 @@ void segreduce_column_plan(struct planner *pl, const struct strategy *row)
     const struct plan *plan = pl->plan;
     const int vector = plan_setting(pl, TN_VECTOR, columns_per_thread(pl));
     const bool single = single_columns(plan->problem) && !plan_overrides(pl, TN_VECTOR) && !plan_overrides(pl, TN_ROWS);
+    if ((single || narrow(plan->problem)) && vector >= 4 && !plan_pinned(pl) && !plan->problem->space[0].reduced &&
+        !access_beside(plan->problem) && !shares_all(plan->problem))
+        add_short(pl, row);
     /* Shapes differ in rows; a user who sets them leaves one shape for all sizes. */
     for (int i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {
         if (single && i == 1)

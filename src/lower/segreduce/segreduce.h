@@ -16,7 +16,9 @@ enum {
     ROWS_WARP = 400,       /* a warp each up to here; 2048 elements: 61.9 by a block, 62.7 us by a warp, … */
     ROWS_SHORT = 128,      /* four lanes each up to here, of narrow elements that take many instructions */
     ROWS_WARP_WIDE = 1024, /* … or here: a warp's tree costs states of several words less than a block's */
-    ROWS_BLOCK = 2048,     /* 256 threads up to here */
+    ROWS_BLOCK = 2048,     /* 256 threads up to here; 64 of states of several words, … */
+    ROWS_BLOCK_WIDE = 6144, ROWS_BLOCK_ORDERED = 4200, /* … up to here where their operators commute, or not, … */
+    ROWS_WIDE_PER_SM = 16,                             /* … and where so many rows of a multiprocessor fill it */
     ROWS_SPLIT = 8192,     /* several blocks each from here on, where blocks do not fill the device evenly: */
     ROWS_BLOCKS_PER_SM = 4,
     BESIDE_MAX = 32, /* elements of a lane at once where maps read neighbours */
@@ -44,6 +46,7 @@ enum {
     QUEUE_LARGE = 1 << 17,      /* elements per multiprocessor from which on the queue costs less than it saves */
     WHOLE_WARPS_PER_SM = 32,    /* that fill the device */
     WHOLE_SMS_PER_SEGMENT = 16, /* where a segment has more of them, all blocks share it too */
+    WHOLE_WIDE_THREADS = 128,   /* of blocks with a queue for states of several words */
     WHOLE_WIDE_ITEMS = 4,       /* loads in flight beside states of several words */
     WHOLE_SMALL = 1 << 14,      /* elements per multiprocessor up to which an array is small */
     LARGE_SM = 2048,            /* threads */

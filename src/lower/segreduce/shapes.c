@@ -256,6 +256,8 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
         variant(pl, c, shape, "shared"); /* what elements read is read by those of other segments, too */
     else if (access_vector_width(p) >= NARROW)
         variant(pl, c, shape, "narrow");
+    else if (segreduce_state_words(p) > 1)
+        variant(pl, c, shape, "wide");
     if (!plan_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
         c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
     if (lanes_of(shape) == SEG_WARP && segreduce_state_words(p) > 2)
@@ -343,6 +345,16 @@ static struct formula split_guard(const struct problem *p)
     return f_and(uneven, f_ge(segments_length(p), ROWS_SPLIT * access_vector_width(p)));
 }
 
+/* Up to how many vectors: trees of wide states cost a warp less than a block, and a block of 64 threads less than others. */
+static int64_t most_vectors(const struct problem *p, const struct shape *shape)
+{
+    if (shape->up_to == ROWS_WARP && segreduce_state_words(p) > 2)
+        return ROWS_WARP_WIDE;
+    if (shape->up_to == ROWS_BLOCK && segreduce_state_words(p) > 1)
+        return state_commutative(p) ? ROWS_BLOCK_WIDE : ROWS_BLOCK_ORDERED;
+    return shape->up_to;
+}
+
 /* The condition that the shape puts on the length; absent: it takes all that are possible. */
 static struct formula length_guard(const struct planner *pl, const struct shape *shape, bool *never)
 {
@@ -350,9 +362,8 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     const int vector = access_vector_width(p);
     const int64_t above = segreduce_tile_length(pl) ? segreduce_tile_length(pl) : shape->above * vector;
     const int64_t least = shape->above && !plan_pinned(pl) ? above + 1 : 0;
-    /* A warp's tree costs wide states less than a block's. */
-    const bool wide = segreduce_state_words(p) > 2 && shape->up_to == ROWS_WARP;
-    const int64_t most = (wide ? ROWS_WARP_WIDE : shape->up_to) * vector;
+    const bool wide = shape->up_to == ROWS_BLOCK && segreduce_state_words(p) > 1 && p->offsets < 0;
+    const int64_t most = most_vectors(p, shape) * vector;
     struct formula guard = { 0 };
     int64_t lo, hi;
     *never = false;
@@ -374,6 +385,8 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
         return packed_guard(pl, plan_setting(pl, TN_VECTOR, vector), shape->up_to == PACKED ? SEG_WARP : FEW, never);
     segments_length_range(pl, &lo, &hi);
     *never = lo > most || hi < least || least > most;
+    if (wide && !plan_pinned(pl))
+        guard = f_ge(segments_count(p), f_mul(plan_sms(p), ROWS_WIDE_PER_SM));
     if (is_short(shape)) /* others need all warps that there are */
         guard = f_ge(segments_count(p), f_mul(plan_sms(p), EACH_PER_SM));
     if (lo < least && !plan_pinned(pl))
