@@ -217,7 +217,7 @@ Test(cost, lanes_that_lie_apart_and_inputs_read_again_are_charged)
     }
 }
 
-/* The nearest of k centroids, with sums inside, for lanes and items as an H200 measured them (docs/design/reduce-bins.md). */
+/* The nearest of k centroids, with sums inside, for lanes and items as an H200 measured them (docs/design/sums-inside.md). */
 Test(cost, sums_inside_are_near_what_was_measured)
 {
     static const struct {
