@@ -267,7 +267,8 @@ static bool keep_run(const void *const *in, int64_t i, int64_t n, double state[4
 
 #define KEPT(name, type, ins, outs, keep, kept)                                                                        \
     {                                                                                                                  \
-        name, type, ins, outs, { type, outs == 3 ? type : I64, I64 }, true, false, NULL, ROWS, NULL, NULL, 0, keep, kept \
+        name, type, ins, outs, { type, outs == 3 ? type : I64, I64 }, true, false, NULL, ROWS, NULL, NULL, 0, keep,    \
+            kept                                                                                                       \
     }
 
 const struct problem problems[] = {

@@ -18,7 +18,7 @@ static const char *const strategies[] = {
     "reduce.block@cluster=8",
     "reduce.bins@lanes=1",
     "reduce.bins@bins=0",
-    "reduce.bins@lanes=0,bins=8,parts=8",
+    "reduce.bins@lanes=0,bins=96,parts=1024",
     "scan.resident@across=1",
     "scan.lookback@across=1",
     "segreduce.subwarp@lanes=1",

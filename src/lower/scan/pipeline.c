@@ -155,10 +155,16 @@ static struct formula few_long_columns(const struct problem *p)
     return f_and(few, f_ge(scan_length(p), LONG_COLUMN));
 }
 
-/* Look-back takes as many columns as lanes. */
+/* Look-back takes as many columns as lanes.  Large arrays whose operators call functions are left to segscan.three_pass.
+ * H200, logsumexp of 2^25 f32 in 4, 8, 16, 32 columns: 293, 289, 279, 271 us, in three passes 290, 221, 185, 167; of 2^21 31, 28,
+ * 27, 27 and 149, 91, 49, 35. */
 static struct formula looked_columns(const struct problem *p)
 {
-    return f_and(f_ge(scan_length(p), LOOKED_COLUMN), f_ge(access_count(p), LOOKED_FROM));
+    enum { CALLS = 2, CALLED_COLUMNS = 4, CALLED_MOST = 1 << 24 };
+    const struct formula large = f_and(f_ge(scan_length(p), LOOKED_COLUMN), f_ge(access_count(p), LOOKED_FROM));
+    if (work_of(p, NULL, 0).special < CALLS || state_determinism(p) == DET_DEVICE)
+        return large;
+    return f_and(large, f_or(f_le(segments_inner(p), CALLED_COLUMNS), f_lt(access_count(p), CALLED_MOST)));
 }
 
 /* Lanes side by side in a row of a few columns, and how many times as many a warp has. */

@@ -17,9 +17,10 @@ enum {
     ROWS_SHORT = 128,      /* four lanes each up to here, of narrow elements that take many instructions */
     ROWS_WARP_WIDE = 1024, /* … or here: a warp's tree costs states of several words less than a block's */
     ROWS_BLOCK = 2048,     /* 256 threads up to here; 64 of states of several words, … */
-    ROWS_BLOCK_WIDE = 6144, ROWS_BLOCK_ORDERED = 4200, /* … up to here where their operators commute, or not, … */
-    ROWS_WIDE_PER_SM = 16,                             /* … and where so many rows of a multiprocessor fill it */
-    ROWS_SPLIT = 8192,     /* several blocks each from here on, where blocks do not fill the device evenly: */
+    ROWS_BLOCK_WIDE = 6144,
+    ROWS_BLOCK_ORDERED = 4200, /* … up to here where their operators commute, or not, … */
+    ROWS_WIDE_PER_SM = 16,     /* … and where so many rows of a multiprocessor fill it */
+    ROWS_SPLIT = 8192,         /* several blocks each from here on, where blocks do not fill the device evenly: */
     ROWS_BLOCKS_PER_SM = 4,
     BESIDE_MAX = 32, /* elements of a lane at once where maps read neighbours */
     /* Tiles of whole rows: */

@@ -59,7 +59,8 @@ static struct plan_case *whole_case(struct planner *pl, const struct strategy *r
     if (!aligned && state_determinism(p) == DET_ANY)
         plan_set(c, TN_VECTOR, 1, "arrays do not begin at a vector boundary");
     if (shape->queue && !shape->lanes && segreduce_state_words(p) > 2)
-        plan_set(c, TN_THREADS, WHOLE_WIDE_THREADS, "H200, max segment sums of 2^26 i32, 2000, 8464 segments: 84, 85 us; 256 threads 86, 114");
+        plan_set(c, TN_THREADS, WHOLE_WIDE_THREADS,
+                 "H200, max segment sums of 2^26 i32, 2000, 8464 segments: 84, 85 us; 256 threads 86, 114");
     if (shape->queue)
         full_occupancy(pl, c);
     if (segreduce_state_words(p) > 2 && c->tunable[TN_ITEMS] > WHOLE_WIDE_ITEMS)
