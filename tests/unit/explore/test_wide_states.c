@@ -17,6 +17,21 @@
     "kind: scan\ninputs: {x: 'f32[n]', f: 'u8[n]'}\n" op map                                                           \
     "segments: {flags: f}\noutputs: {y: {type: 'f32[n]', value: " value "}}\n"
 
+#define SUM_DOWN   REDUCE("f32[m, n]", "m") "operator: add\noutputs: {r: 'f32[n]'}\n"
+#define BYTES_DOWN REDUCE("u8[m, n]", "m") "operator: add\naccumulator: u32\noutputs: {r: 'u32[n]'}\n"
+#define SUM_ROWS   REDUCE("f32[m, n]", "n") "operator: add\noutputs: {r: 'f32[m]'}\n"
+#define MEAN_ROWS  REDUCE("f32[m, n]", "n") WELFORD
+#define MEANS      FLAGS("operator: welford\n", "map: x\n", "s.mean")
+#define LEAST      FLAGS("operator: argmin\n", "map: {value: x, index: i32(index(n))}\n", "s.value")
+#define LSE_DOWN                                                                                                       \
+    "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: m\noperator: logsumexp\nmap: x\noutputs: {y: {type: 'f32[m, n]', "    \
+    "value: "                                                                                                          \
+    "s.max + log(s.sum)}}\n"
+#define RECURRENCE                                                                                                     \
+    "kind: reduce\ninputs: {x: 'f64[n]'}\noperator: {state: {p: f64, q: f64}, identity: {p: 1, q: 0}, combine: {p: "   \
+    "a.p * "                                                                                                           \
+    "b.p, q: a.q * b.p + b.q}}\nmap: {p: x, q: 1}\noutputs: {r: {type: f64, value: r.q}}\n"
+
 Test(wide_states, by_size)
 {
     static const struct {
@@ -26,62 +41,26 @@ Test(wide_states, by_size)
         int threads, items, vector;
     } row[] = {
         /* 64 threads for each of many rows, and no more of a block than that is worth */
-        { REDUCE("f32[m, n]", "n") WELFORD, { 14573, 4608 }, "rows", 64, 4, 4 },
-        { REDUCE("f32[m, n]", "n") WELFORD, { 3591, 18688 }, "rows", 64, 4, 4 },
-        { REDUCE("f32[m, n]", "n") WELFORD, { 500, 4608 }, "long", 512, 4, 4 },
-        { REDUCE("f32[m, n]", "n") "operator: add\noutputs: {r: 'f32[m]'}\n", { 14573, 4608 }, "rows", 256, 4, 4 },
+        { MEAN_ROWS, { 14573, 4608 }, "rows", 64, 4, 4 },
+        { MEAN_ROWS, { 3591, 18688 }, "rows", 64, 4, 4 },
+        { MEAN_ROWS, { 500, 4608 }, "long", 512, 4, 4 },
+        { SUM_ROWS, { 14573, 4608 }, "rows", 256, 4, 4 },
         /* four columns of a thread where places are few */
         { SUMS("i8", "i32"), { 26214, 5, 2048 }, "short", 256, 4, 4 },
         { SUMS("i8", "i32"), { 3276, 40, 2048 }, "columns", 128, 4, 16 },
         { SUMS("f32", "f32"), { 6553, 5, 2048 }, "columns", 128, 8, 4 },
         /* columns one by one where they are many, up to twice as many rows */
-        { REDUCE("f32[m, n]", "m") "operator: add\noutputs: {r: 'f32[n]'}\n",
-          { 128, 524288 },
-          "columns_scalar",
-          128,
-          4,
-          4 },
-        { REDUCE("f32[m, n]", "m") "operator: add\noutputs: {r: 'f32[n]'}\n", { 128, 262144 }, "strips", 256, 4, 4 },
-        { REDUCE("f32[m, n]", "m") "operator: add\noutputs: {r: 'f32[n]'}\n", { 256, 524288 }, "strips", 256, 4, 4 },
-        /* as many blocks of bytes down some columns as fit */
-        { REDUCE("u8[m, n]", "m") "operator: add\naccumulator: u32\noutputs: {r: 'u32[n]'}\n",
-          { 349525, 192 },
-          "some",
-          256,
-          4,
-          16 },
+        { SUM_DOWN, { 128, 524288 }, "columns_scalar", 128, 4, 4 },
+        { SUM_DOWN, { 128, 262144 }, "strips", 256, 4, 4 },
+        { SUM_DOWN, { 256, 524288 }, "strips", 256, 4, 4 },
+        { BYTES_DOWN, { 349525, 192 }, "some", 256, 4, 16 }, /* as many blocks as fit */
         /* scans between flags, by more positions of a thread */
-        { FLAGS("operator: welford\n", "map: x\n", "s.mean"), { 1 << 24 }, "flags", 256, 13, 1 },
-        { FLAGS("operator: argmin\n", "map: {value: x, index: i32(index(n))}\n", "s.value"),
-          { 1 << 24 },
-          "pipeline",
-          416,
-          5,
-          4 },
+        { MEANS, { 1 << 24 }, "flags", 256, 13, 1 },
+        { LEAST, { 1 << 24 }, "pipeline", 416, 5, 4 },
         /* functions down several columns of large arrays */
-        { "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: m\noperator: logsumexp\nmap: x\noutputs: {y: {type: 'f32[m, "
-          "n]', value: s.max + log(s.sum)}}\n",
-          { 1 << 21, 16 },
-          "chunks",
-          256,
-          8,
-          1 },
-        { "kind: scan\ninputs: {x: 'f32[m, n]'}\nover: m\noperator: logsumexp\nmap: x\noutputs: {y: {type: 'f32[m, "
-          "n]', value: s.max + log(s.sum)}}\n",
-          { 1 << 17, 16 },
-          "columns_pipeline",
-          320,
-          9,
-          4 },
-        /* ordered f64 through bulk copies */
-        { "kind: reduce\ninputs: {x: 'f64[n]'}\noperator: {state: {p: f64, q: f64}, identity: {p: 1, q: 0}, combine: "
-          "{p: a.p * b.p, q: "
-          "a.q * b.p + b.q}}\nmap: {p: x, q: 1}\noutputs: {r: {type: f64, value: r.q}}\n",
-          { 1 << 24 },
-          "large",
-          256,
-          9,
-          2 },
+        { LSE_DOWN, { 1 << 21, 16 }, "chunks", 256, 8, 1 },
+        { LSE_DOWN, { 1 << 17, 16 }, "columns_pipeline", 320, 9, 4 },
+        { RECURRENCE, { 1 << 24 }, "large", 256, 9, 2 }, /* ordered f64 through bulk copies */
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         SPEC_BEGIN(f);
