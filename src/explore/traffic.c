@@ -315,7 +315,7 @@ static void add_bins(const struct view *v, int kernel, struct traffic *t)
 {
     enum { MEET = 4 };
     const struct problem *p = v->p;
-    const bool shared = v->c->tunable[TN_BINS] > 0;
+    const bool shared = v->c->tunable[TN_BINS] > 0, control = shared && !bins_parted(v->c);
     double bins = 1, points = 1, bytes = 0;
     for (int d = 0; d < p->nby; d++)
         bins *= extent(v, &p->bin[d]);
@@ -325,15 +325,15 @@ static void add_bins(const struct view *v, int kernel, struct traffic *t)
     }
     for (int o = 0; o < p->noutputs; o++)
         bytes += bins * p->output[o].array.stride;
-    const double table = bins * bins_bytes(p);
+    const double table = bins * bins_bytes(p), passes = bins_parted(v->c) ? ceil(bins / v->c->tunable[TN_BINS]) : 1;
     if (kernel == BINS_ADD) {
         t->l2_sectors += shared ? 0 : points * p->nreductions;
         t->memory_sectors += shared || table < v->cache ? 0 : points * p->nreductions;
-        t->l1_cycles += points / LANES * MEET * p->nreductions;
+        t->l1_cycles += points / LANES * (MEET * p->nreductions + passes - 1);
         t->written += bins_placed(p) || bins_of_rows(v->c) ? bytes : 0;
     } else {
         t->read += kernel == BINS_FINISH ? table : 0;
-        t->written += (kernel == BINS_FINISH ? bytes : 0) + (kernel == BINS_CLEAR || shared ? table : 0);
+        t->written += (kernel == BINS_FINISH ? bytes : 0) + (kernel == BINS_CLEAR || control ? table : 0);
     }
 }
 

@@ -78,7 +78,7 @@
       TUNABLE_MAIN, 0, 4, 8)                                                                                           \
     X(QUEUE, "queue", 0, 1, "offsets: parts of long segments wait in a queue for all blocks that are free",            \
       TUNABLE_MAIN, 0, 1)                                                                                              \
-    X(PARTS, "parts", 0, 1024, "segments of one size: blocks that share one; 0: as many as fill the device. Bins: parts", \
+    X(PARTS, "parts", 0, 1024, "segments of one size: blocks that share one; 0: as many as fill the device. Of bins: parts, each in blocks of its own", \
       TUNABLE_MAIN, 0, 1)                                                                                              \
     X(BINS, "bins", 0, 65536, "bins of a table in shared memory: what the strategy takes; 0: there is no such table",  \
       TUNABLE_MAIN, 0, 256, 1024, 4096, 12288)                                                                         \

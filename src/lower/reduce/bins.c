@@ -197,33 +197,47 @@ static struct formula parts_pay(const struct planner *pl, struct formula guard)
     return plan_pinned(pl) ? guard : f_and(guard, f_ge(access_count(p), f_mul(segments_count(p), least)));
 }
 
-/* A table per warp for few bins, a table per block for more, one of all that a block can have, and several such parts. */
-static void plan_shared(struct planner *pl, const struct strategy *row, int64_t lo, int64_t hi, struct formula guard)
+/* What a block's tables take: lanes that share one (0: all), bytes of shared memory, parts of the bins at most. */
+struct room {
+    const char *name, *variant;
+    int threads, lanes, bytes, parts;
+};
+
+/* The cases of a room; true where it has room for all bins that there may be, or the user says how many it has. */
+static bool plan_room(struct planner *pl, const struct strategy *row, const struct room *of, int64_t lo, int64_t hi,
+                      struct formula guard)
+{
+    const struct problem *p = pl->plan->problem;
+    const int lanes = plan_setting(pl, TN_LANES, of->lanes), threads = plan_setting(pl, TN_THREADS, of->threads);
+    const int room = of->bytes / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
+    const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
+    if (lo <= bins * (of->parts ? of->parts : 1))
+        bins_add_cases(pl, row, &(struct bins_shape){ of->name, of->variant, lanes, (int)bins, hi, of->parts, guard });
+    return hi <= bins || plan_overrides(pl, TN_BINS);
+}
+
+static int most_bytes(const struct planner *pl) { return pl->plan->device.shared_per_block - BINS_SHARED_RESERVED; }
+
+/* A table per warp for few bins, a table per block for more, and one of all that a block can have. */
+static bool plan_shared(struct planner *pl, const struct strategy *row, int64_t lo, int64_t hi, struct formula guard)
+{
+    const int most = most_bytes(pl);
+    const struct room rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW, 0 },
+                                  { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most, 0 },
+                                  { "most", "most", THREADS_MOST, 0, most, 0 } };
+    bool all = false;
+    for (int i = 0; i < 3 && !all; i++)
+        all = plan_room(pl, row, &rooms[i], lo, hi, guard);
+    return all;
+}
+
+/* Several such parts. */
+static void plan_parts(struct planner *pl, const struct strategy *row, int64_t lo, int64_t hi, struct formula guard)
 {
     enum { PARTS = 6 };
-    const struct problem *p = pl->plan->problem;
-    const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED, asked = plan_setting(pl, TN_PARTS, -1);
-    const struct room {
-        const char *name, *variant;
-        int threads, lanes, bytes, parts;
-    } rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW, 0 },
-                  { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most, 0 },
-                  { "most", "most", THREADS_MOST, 0, most, 0 },
-                  { "parts", "most", THREADS_MOST, 0, most, asked > 1 ? asked : PARTS } };
-    for (int i = 0; i < 4; i++) {
-        const struct room *of = &rooms[i];
-        if (asked >= 0 && (asked > 1) != (of->parts > 0))
-            continue;
-        const int lanes = plan_setting(pl, TN_LANES, of->lanes), threads = plan_setting(pl, TN_THREADS, of->threads);
-        const int room = of->bytes / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
-        const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
-        const struct formula pays = of->parts ? parts_pay(pl, guard) : guard;
-        if (lo <= bins * (of->parts ? of->parts : 1))
-            bins_add_cases(pl, row,
-                           &(struct bins_shape){ of->name, of->variant, lanes, (int)bins, hi, of->parts, pays });
-        if (hi <= bins || plan_overrides(pl, TN_BINS))
-            return;
-    }
+    const int asked = plan_setting(pl, TN_PARTS, PARTS);
+    plan_room(pl, row, &(struct room){ "parts", "most", THREADS_MOST, 0, most_bytes(pl), asked }, lo, hi,
+              parts_pay(pl, guard));
 }
 
 static bool rows_fit(const struct problem *p) { return !bins_placed(p) && segments_kept(p) && segments_trailing(p); }
@@ -276,10 +290,11 @@ void reduce_bins_plan(struct planner *pl, const struct strategy *row)
         return;
     if (chosen ? lanes == 1 && bins != 0 : parts < 2 && bins_private_takes(p, &why))
         bins_private_plan(pl, row, guard);
-    if (lanes != 1 && bins != 0)
-        plan_shared(pl, row, lo, hi, guard);
+    const bool all = lanes != 1 && bins != 0 && parts < 2 && plan_shared(pl, row, lo, hi, guard);
     if (rows && parts < 0 && (!pinned || !chosen))
         plan_rows(pl, row, guard);
+    if (lanes != 1 && bins != 0 && (parts > 1 || (parts < 0 && !all && !placed)))
+        plan_parts(pl, row, lo, hi, guard);
     if (!placed && (!pinned || (!chosen && parts < 2) || bins == 0))
         plan_global(pl, row);
 }

@@ -116,6 +116,7 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
     const char *variant = p->offsets >= 0 ? "offsets" : p->flags >= 0 ? "flags" : rows ? "across" : "";
     const bool laborious = !*variant && scan_laborious(pl);
     const bool wide = p->flags >= 0 && scan_lookback_wide(p);
+    const bool usual = !plan_overrides(pl, TN_THREADS) && !plan_overrides(pl, TN_VECTOR);
     if (wide)
         variant = "flags wide";
     const char *name = rows ? "flat" : p->flags >= 0 ? "flags" : *variant ? variant : "large";
@@ -126,7 +127,7 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
                        rows && !pinned ? few_rows(p) : (struct formula){ 0 }, true);
         for (int i = from; i < pl->plan->ncases; i++)
             plan_set(&pl->plan->cases[i], TN_ACROSS, rows, NULL);
-        for (int i = from; i < pl->plan->ncases && wide; i++)
+        for (int i = from; i < pl->plan->ncases && wide && usual; i++)
             plan_set(&pl->plan->cases[i], TN_ITEMS, WIDE_ITEMS, "ptxas keeps more in 64 registers than is counted on");
     }
 }

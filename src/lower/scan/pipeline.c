@@ -305,7 +305,7 @@ void scan_pipeline_plan(struct planner *pl, const struct strategy *row)
     if (!pinned && scan_few_columns(p) && state_words(p, NULL) == WORDS_LOOKED && divides &&
         state_determinism(p) != DET_DEVICE)
         return; /* H200, welford f32 2^26 in 4, 8, 16, 32 columns 732, 3126, 2972, 3013 us, segscan.three_pass 561, 364, 333, 304 */
-    if (!pinned && p->flags >= 0 && scan_lookback_wide(p) && divides && state_determinism(p) != DET_DEVICE)
+    if (!pinned && p->flags >= 0 && scan_lookback_wide(p) && divides && state_determinism(p) == DET_ANY)
         return; /* H200, welford between flags, 2^24 f32: 156 us, scan.lookback 93 */
     const int last = sizeof sizes / sizeof *sizes - 1;
     const bool sizes_matter = scan_marked(p) || scan_ring_keeps(p);

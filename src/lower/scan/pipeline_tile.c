@@ -98,10 +98,8 @@ int pipeline_most_items(const struct problem *p, const struct device *d, int thr
                            : bytes           ? 14
                                              : 12;
     /* Results that are made of several fields come after the states of all positions. */
-    const int words = state_words(p, NULL), held = bytes_per_position(p),
-              fields = state_fields(p, NULL) < 2 ? 0
-                       : words > 2               ? 4 * words
-                                                 : 2 * words;
+    const int words = state_words(p, NULL), held = bytes_per_position(p);
+    const int each = words > 2 || vector == 1 ? 4 : 2, fields = state_fields(p, NULL) > 1 ? each * words : 0;
     const int fit = registers * 4 * twentieths / 20 / (looks && fields > held ? fields : held);
     const int most = pipeline_positions_most(p, vector), positions = fit < most ? fit : most;
     const int items = room < positions / vector ? room : positions / vector;

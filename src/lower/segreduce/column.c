@@ -261,6 +261,17 @@ static void add_small(struct planner *pl, const struct strategy *row, const stru
         columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_small", shape->name), guard, false);
 }
 
+/* Have segments more bytes of results than an element has? */
+static bool wider_results(const struct problem *p)
+{
+    int results = 0, elements = 0;
+    for (int o = 0; o < p->noutputs; o++)
+        results += output_moment(&p->output[o]) == AT_TOTAL ? (int)p->output[o].array.stride : 0;
+    for (int i = 0; i < p->ninputs; i++)
+        elements += access_direct(p, i) ? (int)access_direct(p, i)->stride : 0;
+    return results > elements || segreduce_state_words(p) > 1;
+}
+
 /* Few places of narrow elements, whose results are wider, or of states that are read one by one where places are many: four
  * columns of a thread, whose results are 16 bytes.  H200, us, in parentheses the other shapes: [d, 5, 2048] and [d, 12, 2048],
  * sums of 2^28 i8 159, 105 (545, 214), minima and maxima of 2^27 i16 127, 82 (248, 107), max segment sums of 2^26 i32 81, 69
@@ -322,8 +333,8 @@ void segreduce_column_plan(struct planner *pl, const struct strategy *row)
     const struct plan *plan = pl->plan;
     const int vector = plan_setting(pl, TN_VECTOR, columns_per_thread(pl));
     const bool single = single_columns(plan->problem) && !plan_overrides(pl, TN_VECTOR) && !plan_overrides(pl, TN_ROWS);
-    if ((single || narrow(plan->problem)) && vector >= 4 && !plan_pinned(pl) && !plan->problem->space[0].reduced &&
-        !access_beside(plan->problem) && !shares_all(plan->problem))
+    if ((single || (narrow(plan->problem) && wider_results(plan->problem))) && vector >= 4 && !plan_pinned(pl) &&
+        !plan->problem->space[0].reduced && !access_beside(plan->problem) && !shares_all(plan->problem))
         add_short(pl, row);
     /* Shapes differ in rows; a user who sets them leaves one shape for all sizes. */
     for (int i = plan_overrides(pl, TN_ROWS) ? SHAPES - 1 : 0; i < SHAPES; i++) {

@@ -243,6 +243,15 @@ static void one_by_one(const struct planner *pl, struct plan_case *c, const stru
                                               f_ge(segments_count(p), f_mul(plan_sms(p), ONE_BY_ONE_WARPS))));
 }
 
+/* Has a state several fields that belong together? */
+static bool wide_states(const struct problem *p)
+{
+    bool wide = false;
+    for (int r = 0; r < p->nreductions; r++)
+        wide |= p->reduction[r].op->nfields > 1;
+    return wide;
+}
+
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
                                     struct formula guard, bool aligned)
 {
@@ -256,7 +265,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
         variant(pl, c, shape, "shared"); /* what elements read is read by those of other segments, too */
     else if (access_vector_width(p) >= NARROW)
         variant(pl, c, shape, "narrow");
-    else if (segreduce_state_words(p) > 1)
+    else if (wide_states(p))
         variant(pl, c, shape, "wide");
     if (!plan_pinned(pl) && segreduce_runs(p) && !tuned(shape, TN_LANES) && !packed(shape))
         c->tunable[TN_LANES] = c->overridden[TN_LANES] = 0; /* the user sets those of other strategies */
@@ -350,7 +359,7 @@ static int64_t most_vectors(const struct problem *p, const struct shape *shape)
 {
     if (shape->up_to == ROWS_WARP && segreduce_state_words(p) > 2)
         return ROWS_WARP_WIDE;
-    if (shape->up_to == ROWS_BLOCK && segreduce_state_words(p) > 1)
+    if (shape->up_to == ROWS_BLOCK && wide_states(p))
         return state_commutative(p) ? ROWS_BLOCK_WIDE : ROWS_BLOCK_ORDERED;
     return shape->up_to;
 }
@@ -362,7 +371,7 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     const int vector = access_vector_width(p);
     const int64_t above = segreduce_tile_length(pl) ? segreduce_tile_length(pl) : shape->above * vector;
     const int64_t least = shape->above && !plan_pinned(pl) ? above + 1 : 0;
-    const bool wide = shape->up_to == ROWS_BLOCK && segreduce_state_words(p) > 1 && p->offsets < 0;
+    const bool wide = shape->up_to == ROWS_BLOCK && wide_states(p);
     const int64_t most = most_vectors(p, shape) * vector;
     struct formula guard = { 0 };
     int64_t lo, hi;

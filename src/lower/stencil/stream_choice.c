@@ -265,16 +265,12 @@ static struct formula long_chunks(const struct problem *p, struct shape s, int v
     return f_le(f_mul(plan_sms(p), least * tile * BLOCKS), f_mul(4, access_count(p)));
 }
 
-/* With 128 registers ptxas spills 8 bytes of half vectors of far stars, and of 27 points that are not computed at the edges;
- * 44 to 60 of weighted f64 of far stars.  H200, star of radius 4 at 400 x 399 x 398, 4 and 3 rows: 236, 225 us. */
-static bool four_rows_spill(const struct problem *p, int vector, int longest)
+/* Of half vectors, with 128 registers ptxas spills 8 bytes of far stars and of 27 points that are not computed at the edges.
+ * H200, star of radius 4 at 400 x 399 x 398, 4 and 3 rows: 236, 225 us. */
+static bool four_rows_spill(const struct problem *p)
 {
     enum { BOX = 27 };
-    const bool edges = stencil_reads(p) >= BOX && stencil_skips(p);
-    const bool weights = work_operations(p) >= 2 * stencil_reads(p) - 1;
-    if (vector < longest)
-        return very_far(p) || edges;
-    return longest == 2 && planes_of(p) >= FAR_PLANES && weights;
+    return very_far(p) || (stencil_reads(p) >= BOX && stencil_skips(p));
 }
 
 /* Where rows begin at boundaries of vectors, or of halves of them: tiles as wide as fits the rows best.  H200, us, such tiles, those
@@ -306,7 +302,7 @@ static void vector_cases(struct planner *pl, const struct strategy *row)
             const struct formula guard = any_fit ? large : f_and(large, f_le(covered(p, wide), least));
             struct plan_case *c = stencil_stream_vectors(
                 pl, row, arena_printf(&pl->s->arena, "vectors_%d_%d", vector, wide), guard, s, vector);
-            if (c && four_rows_spill(p, vector, longest))
+            if (c && vector < longest && four_rows_spill(p))
                 plan_set(c, TN_POINTS_Y, c->tunable[TN_POINTS_Y] - 1, s.from);
             /* ptxas spills up to 32 bytes in two blocks; H200, 125 weights and an array at 400^3 1412, 1539 us, windows 2104 */
             if (c)

@@ -45,9 +45,16 @@ Test(wide_states, by_size)
         { MEAN_ROWS, { 3591, 18688 }, "rows", 64, 4, 4 },
         { MEAN_ROWS, { 500, 4608 }, "long", 512, 4, 4 },
         { SUM_ROWS, { 14573, 4608 }, "rows", 256, 4, 4 },
+        { REDUCE("f64[m, n]", "n") "operator: add\noutputs: {r: 'f64[m]'}\n", { 1000, 2000 }, "rows", 256, 4, 2 },
         /* four columns of a thread where places are few */
         { SUMS("i8", "i32"), { 26214, 5, 2048 }, "short", 256, 4, 4 },
         { SUMS("i8", "i32"), { 3276, 40, 2048 }, "columns", 128, 4, 16 },
+        { REDUCE("u8[d, m, n]", "m") "operator: max\noutputs: {r: 'u8[d, n]'}\n",
+          { 26214, 5, 2048 },
+          "columns",
+          128,
+          4,
+          16 },
         { SUMS("f32", "f32"), { 6553, 5, 2048 }, "columns", 128, 8, 4 },
         /* columns one by one where they are many, up to twice as many rows */
         { SUM_DOWN, { 128, 524288 }, "columns_scalar", 128, 4, 4 },
@@ -56,6 +63,7 @@ Test(wide_states, by_size)
         { BYTES_DOWN, { 349525, 192 }, "some", 256, 4, 16 }, /* as many blocks as fit */
         /* scans between flags, by more positions of a thread */
         { MEANS, { 1 << 24 }, "flags", 256, 13, 1 },
+        { "determinism: run\n" MEANS, { 1 << 24 }, "pipeline", 416, 5, 4 },
         { LEAST, { 1 << 24 }, "pipeline", 416, 5, 4 },
         /* functions down several columns of large arrays */
         { LSE_DOWN, { 1 << 21, 16 }, "chunks", 256, 8, 1 },
@@ -95,6 +103,19 @@ Test(wide_states, between_offsets)
         cr_expect_eq(c->tunable[TN_THREADS], row[i].threads, "row %d: %d threads", i, c->tunable[TN_THREADS]);
         spec_end(&f);
     }
+}
+
+/* Rows with a table each read once. */
+Test(wide_states, rows_before_parts)
+{
+    static const int64_t size[] = { 1024, 65536, 256 };
+    SPEC_BEGIN(f);
+    const struct plan_case *c = case_taken(&f,
+                                           "kind: reduce\ninputs: {x: 'i32[m, n]'}\nover: n\nby: x\nmap: 1\noperator: "
+                                           "add\noutputs: {r: 'i32[k, m]'}\n",
+                                           size);
+    cr_expect_str_eq(c->code.name, "rows");
+    spec_end(&f);
 }
 
 /* Bins that fit no block: as many parts as they need, where elements are many more. */
