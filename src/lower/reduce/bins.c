@@ -140,6 +140,9 @@ void bins_add_cases(struct planner *pl, const struct strategy *row, const struct
         if (!plan_pinned(pl)) /* what the user sets for rows leaves the others as they are */
             c->tunable[TN_PARTS] = s->parts;
         choose_items(c);
+        if (bins_parted(c))
+            plan_set(c, TN_MIN_BLOCKS, 1,
+                     "left alone, ptxas spills to fit a second block, for which there is no shared memory");
         reduce_usual(pl, c);
         c->aligned = !i && c->tunable[TN_VECTOR] > 1;
         const int64_t room = (int64_t)c->tunable[TN_BINS] * (bins_parted(c) ? c->tunable[TN_PARTS] : 1);
@@ -293,7 +296,7 @@ void reduce_bins_plan(struct planner *pl, const struct strategy *row)
     const bool all = lanes != 1 && bins != 0 && parts < 2 && plan_shared(pl, row, lo, hi, guard);
     if (rows && parts < 0 && (!pinned || !chosen))
         plan_rows(pl, row, guard);
-    if (lanes != 1 && bins != 0 && (parts > 1 || (parts < 0 && !all && !placed)))
+    if (lanes != 1 && bins != 0 && (parts > 1 || (parts < 0 && !all && !placed && !segments_kept(p))))
         plan_parts(pl, row, lo, hi, guard);
     if (!placed && (!pinned || (!chosen && parts < 2) || bins == 0))
         plan_global(pl, row);
