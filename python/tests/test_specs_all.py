@@ -101,7 +101,7 @@ def agrees(got, want):
 
 
 NONE = [(0, 1)]
-NEED_ELEMENTS = {"argmax_label", "scan_matrix4x4", "scan_permuted"}  # at(), and a strategy that the spec names
+NEED_ELEMENTS = {"argmax_label", "embedding", "scan_matrix4x4", "scan_permuted"}  # at(), and a strategy that the spec names
 
 
 class Specs(unittest.TestCase):

@@ -61,6 +61,9 @@ class Placed:
         r = self.random
         rank = r.choice([1, 1, 2])
         at = [f'({self.make.expression(r.choice(list(INTS)), names, 2)}) & {r.choice([3, 15, 127])}' for _ in range(rank)]
+        if self.spec['kind'] == 'reduce':  # a segment's elements that all write the same to one place are refused
+            over = self.spec.get('over', self.dims)
+            at[0] = f'i64({at[0]}) ^ (index({over if isinstance(over, str) else over[0]}) & 1)'
         return list(OWN[:rank]), at
 
     def joined(self, t):
