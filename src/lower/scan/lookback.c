@@ -99,17 +99,16 @@ void scan_turns_plan(struct planner *pl)
         add_turns(pl, strategy_by_name("scan.lookback"));
 }
 
-enum { WIDE_ITEMS = 13 };
-
 bool scan_lookback_wide(const struct problem *p)
 {
-    enum { LEAST = 3, MOST = 4 };
+    enum { LEAST = 3, MOST = 4, WORDS = 6 /* of a position: what it has read, and its state */ };
     const int fields = state_fields(p, NULL);
-    return fields >= LEAST && fields <= MOST && state_words(p, NULL) == fields;
+    return fields >= LEAST && fields <= MOST && state_words(p, NULL) == fields && scan_items_in_words(p) <= WORDS;
 }
 
 void scan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
+    enum { WIDE_ITEMS = 13 };
     const struct problem *p = pl->plan->problem;
     const bool rows = scan_has_rows(p), pinned = plan_pinned(pl);
     const int across = plan_setting(pl, TN_ACROSS, -1), from = pl->plan->ncases;
