@@ -19,7 +19,7 @@ SUM = {'kind': 'reduce', 'inputs': {'x': 'f32[n]'}, 'operator': 'add', 'outputs'
 STAGES = {'inputs': {'x': 'f32[n]'}, 'stages': {'a': {'kind': 'reduce', 'operator': 'add', 'outputs': {'s': 'f32'}}}, 'outputs': ['s']}
 WRONG = [  # a spec, and what is added to it, or to its stage
     (SUM, {'outptus': {}}), (SUM, {'kind': 'reduec'}), (SUM, {'mode': 'exclusive'}), (SUM, {'outputs': {'r': {'type': 'f32', 'valeu': 'r'}}}),
-    (SUM, {'operator': 'ad'}), (SUM, {'space': list('abcdefg')}), (STAGES, {'kind': 'reduec'}), (STAGES, {'name': 'b'}), (STAGES, {'fuse': 1}),
+    (SUM, {'operator': '+'}), (SUM, {'space': list('abcdefg')}), (STAGES, {'kind': 'reduec'}), (STAGES, {'name': 'b'}), (STAGES, {'fuse': 1}),
     (STAGES, {'inputs': {'x': 'f32[n]'}}), (STAGES, {'operatr': 'add'}),
 ]
 

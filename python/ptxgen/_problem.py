@@ -63,7 +63,7 @@ class Problem:
             name, type, default = re.fullmatch(r"(\w+): (\w+)(?: = (.*))?", rest).groups()
             self.params[name] = type, default
         elif word == "let":
-            name, source = re.fullmatch(r"(\w+): \w+ = (.*)", rest).groups()
+            name, source = re.fullmatch(r"([\w.]+): \w+ = (.*)", rest).groups()
             self.lets[name] = self.node(source)
         elif word in ("reduction", "scan"):
             name, operator = re.fullmatch(r"(\w+): (\w+).*", rest).groups()

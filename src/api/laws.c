@@ -135,8 +135,7 @@ ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, cons
     if (p->stages)
         return check_stages(s, p, &from, out);
     const struct laws_options o = { .prover = from.prover, .time_limit = from.time_limit_ms };
-    /* How elements meet at places is an operator of that form. */
-    const struct problem *problem = p->problem->binned ? p->problem->binned : p->problem;
+    const struct problem *problem = NULL;
     struct law_report *report = NULL;
     struct cache cache;
     cache_locate(&cache, from.cache);
@@ -144,6 +143,7 @@ ptxgen_status ptxgen_laws_check(ptxgen_session *s, const ptxgen_problem *p, cons
     if (fits != PTXGEN_OK)
         return fits;
     WITH_MEMORY(s, {
+        problem = laws_subject(&s->arena, p->problem);
         report = arena_new(&s->arena, struct law_report, problem->nreductions + 1);
         if (reports_kept(s, &cache, problem, &o, report)) {
             laws_complain(s, problem, report);
@@ -193,7 +193,7 @@ static ptxgen_status apply_stages(ptxgen_session *s, const ptxgen_problem *p, co
     *whole = *p;
     whole->stage = stage;
     for (int i = 0; i < ptxgen_stage_count(p) && status == PTXGEN_OK; i++) {
-        own.nreductions = p->stage[i]->problem->nreductions;
+        WITH_MEMORY(s, own.nreductions = laws_subject(&s->arena, p->stage[i]->problem)->nreductions;);
         status = ptxgen_laws_apply(s, p->stage[i], &own, &whole->stage[i]);
         own.report += own.nreductions;
     }

@@ -183,7 +183,7 @@ static struct problem *on_part(struct derive *d, struct dist_derived *to, bool a
     p->size = sizes(d);
     p->param = params(d);
     p->nparams += PARAMS_MORE;
-    p->let = derive_lets(d, d->from->let, d->from->nlets);
+    derive_named(d, p);
     p->reduction = derive_reductions(d);
     p->output = out;
     if (d->sp->before + d->sp->after > 0) {
@@ -375,7 +375,7 @@ static void make_fold(struct derive *d, enum dist_stage stage)
     unpinned(p);
     fold_space(d, p, to);
     fold_exchanges(d, p);
-    p->let = derive_lets(d, d->from->let, d->from->nlets);
+    derive_named(d, p);
     struct reduction *red = derive_reductions(d);
     p->reduction = red;
     for (int r = 0, i = 0; r < p->nreductions; r++)

@@ -24,7 +24,8 @@ struct expr *derive_node(struct derive *d, const struct expr *like, enum expr_ki
 /* Copies; NULL stays NULL. */
 const struct expr *derive_expr(struct derive *d, const struct expr *e);
 void derive_all(struct derive *d, const struct expr *const *from, const struct expr **to, int n);
-const struct let *derive_lets(struct derive *d, const struct let *from, int n);
+/* p's lets, and its operators of gathers. */
+void derive_named(struct derive *d, struct problem *p);
 struct reduction *derive_reductions(struct derive *d);
 struct output derive_output(struct derive *d, const struct output *from);
 /* p, on a part, becomes the same on rows. */

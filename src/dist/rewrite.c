@@ -80,7 +80,7 @@ void derive_all(struct derive *d, const struct expr *const *from, const struct e
         to[i] = derive_expr(d, from[i]);
 }
 
-const struct let *derive_lets(struct derive *d, const struct let *from, int n)
+static const struct let *lets(struct derive *d, const struct let *from, int n)
 {
     struct let *to = arena_new(d->a, struct let, n + 1);
     for (int i = 0; i < n; i++)
@@ -92,11 +92,22 @@ static const struct op *operator(struct derive *d, const struct op *from)
 {
     struct op *to = arena_new(d->a, struct op, 1);
     *to = *from;
-    to->let = derive_lets(d, from->let, from->nlets);
+    to->let = lets(d, from->let, from->nlets);
     derive_all(d, from->identity, to->identity, from->nfields);
     derive_all(d, from->pad, to->pad, from->nfields);
     derive_all(d, from->combine, to->combine, from->nfields);
     return to;
+}
+
+void derive_named(struct derive *d, struct problem *p)
+{
+    struct gatherer *to = arena_new(d->a, struct gatherer, d->from->ngatherers + 1);
+    for (int i = 0; i < d->from->ngatherers; i++) {
+        to[i] = d->from->gatherer[i];
+        to[i].op = operator(d, to[i].op);
+    }
+    p->let = lets(d, d->from->let, d->from->nlets);
+    p->gatherer = to;
 }
 
 struct reduction *derive_reductions(struct derive *d)

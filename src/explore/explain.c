@@ -72,6 +72,10 @@ const struct op *explain_operator(const struct problem *p, int i, const char **n
             *name = p->output[o].array.name;
             return p->output[o].combine;
         }
+    if (i < p->ngatherers) {
+        *name = p->gatherer[i].name;
+        return p->gatherer[i].op;
+    }
     return NULL;
 }
 

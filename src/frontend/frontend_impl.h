@@ -109,6 +109,10 @@ struct let_slot {
     int instance[TY_COUNT]; /* 1 + number in the table's let for each type it was used at; 0: none */
     int depth;              /* with the lets in it written out */
     struct span at;
+    int nfields; /* a state: first + f is the number of field f in the table's let; 0: a scalar */
+    const char *const *field_name;
+    const enum ty *field;
+    int first;
     unsigned takes, tried; /* bits by type: literals_take(), and whether it has been asked */
     unsigned allows;       /* what the place of the let allows: SC_INPUT, … */
     bool used;
@@ -143,6 +147,14 @@ struct least {
     int64_t value;
 };
 
+/* An entry of `operators`. */
+struct own_op {
+    const char *name;
+    const struct op *op; /* NULL: in error */
+    struct span at;
+    bool used;
+};
+
 struct builder {
     struct ptxgen_session *s;
     struct arena *a;
@@ -174,6 +186,10 @@ struct builder {
     int nmentions, cap_mentions;
     struct least *least;
     int nleast, cap_least;
+    struct own_op *own_op;
+    int nown_ops, cap_own_ops;
+    struct gatherer *gatherer;
+    int ngatherers, cap_gatherers;
     int nown; /* dimensions of the space as the spec has them, … */
     struct prog_dim own[PROG_RANK_MAX];
     int own_axis[PROG_RANK_MAX]; /* … and the axis that each one is, or is a part of */
@@ -285,6 +301,14 @@ const struct expr *at_build(const struct scope *sc, struct ast *e);
 /* i64, from any integer. */
 const struct expr *index_build(const struct scope *sc, struct ast *e);
 void build_least(struct builder *b);
+/* gather(x, …) and gather(x, …).field */
+bool gather_is(const struct ast *e);
+int gather_peek(const struct scope *sc, struct ast *e);
+const struct expr *gather_build(const struct scope *sc, struct ast *e, int want);
+/* Has what it combines several fields?  Their names. */
+bool gather_names(const struct scope *sc, const struct ast *e, int *nfields, const char *const **names);
+/* All fields of such a gather; NULL: reported. */
+const struct op *gather_state(const struct scope *sc, struct ast *e, const struct expr **field);
 /* sum(f, …) and its kin */
 bool sum_is(const char *function); /* sum, product, least, … */
 int sum_peek(const struct scope *sc, struct ast *e);
@@ -308,50 +332,14 @@ const struct expr *literal_int(const struct scope *sc, struct span at, uint64_t 
 /* Defines a let from its text; reports errors of its value. */
 void let_define(const struct scope *sc, struct let_table *t, const char *name, struct ast *ast, struct span at);
 const struct expr *let_use(const struct scope *sc, struct let_table *t, int which, int want, struct span at);
+/* A field of a let of the problem that is a state. */
+const struct expr *let_field(const struct scope *sc, int which, int field, struct span at);
 const char *type_text(int t); /* "f32", "an integer literal" */
 
 /* Axes of the iteration space that the value varies along, as bits. */
 unsigned expr_axes(const struct builder *b, const struct expr *e);
 unsigned input_axes(const struct builder *b, const struct input *in);
 unsigned reduced_axes(const struct builder *b);
-
-/* ---- operators ---- */
-
-struct op_row {
-    const char *name;
-    const char *types;    /* what T may be: any of b s u f (kinds of types.h) */
-    bool widen;           /* the default accumulator of narrow types is wider */
-    const char *state;    /* "" for a scalar, else "max:T;sum:T"; types are T and I (any integer) */
-    const char *identity; /* one expression per field, or "" */
-    const char *pad;      /* the same, "" when the identity serves */
-    const char *let;      /* "m=max(a.max, b.max);…" */
-    const char *combine;
-    const char *lift;   /* of a scalar map called x, or "" */
-    const char *result; /* default result of a tuple, in r, or "" */
-    bool commutative, finite;
-    const char *many;  /* see operators.def */
-    const char *exact; /* kinds of T for which any order gives the same bits */
-};
-const struct op_row *op_row_by_name(const char *name);
-int op_row_count(void);
-/* The row that the text of n names; NULL: reported. */
-const struct op_row *op_row_find(struct builder *b, const struct ynode *n);
-const struct op_row *op_row(int i);
-enum ty op_default_accumulator(const struct op_row *row, enum ty element);
-/* A built-in operator at the given field types; NULL when T is not one of its kinds (reported at `at`). */
-const struct op *op_builtin(struct builder *b, const struct op_row *row, const enum ty *field, struct span at);
-/* An operator written by the user. NULL when its state is in error; with other errors only its fields are set. */
-const struct op *op_user(struct builder *b, const struct ynode *node);
-int op_row_fields(const struct op_row *row, struct arena *a, const char **name, char *type); /* 1 for a scalar */
-struct source op_row_item(const char *list, int i, struct span at); /* item i of a row's list, between ';' */
-/* The values of a mapping, `what`, with exactly the fields of a state or an output; false: reported. */
-bool fields_parse(const struct scope *sc, const struct ynode *node, const char *what, const char *of,
-                  const char *const *names, int nfields, struct ast **out);
-/* One expression per field of the operator's state, from a scalar or a mapping with exactly those fields. */
-bool fields_build(const struct scope *sc, const struct op *op, const struct ynode *node, bool widened,
-                  const struct expr **out);
-bool op_is_commutative(struct arena *a, const struct op *op); /* by the syntactic normal form */
-bool op_is_exact(const struct op *op);                        /* a componentwise integer or float min, max operator */
 
 /* ---- parts of problem_build ---- */
 
@@ -496,5 +484,7 @@ const struct ynode *schema_get(const struct ynode *mapping, enum schema_table ta
 
 extern const char *const boundary_names[];
 int boundary_count(void);
+
+#include "frontend/operators_impl.h"
 
 #endif

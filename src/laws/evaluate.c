@@ -40,7 +40,7 @@ static enum ty operand_type(const struct expr *e)
 static union value apply_bits(const struct expr *e, const struct cell *arg)
 {
     const enum ty t = operand_type(e);
-    union value x[EXPR_ARG_MAX];
+    union value x[OPERANDS_MAX];
     for (int i = 0; i < e->nargs; i++)
         x[i] = arg[i].bits;
     switch (e->kind) {
@@ -53,7 +53,7 @@ static union value apply_bits(const struct expr *e, const struct cell *arg)
 
 static struct cell operation(struct evaluator *v, const struct expr *e)
 {
-    struct cell arg[EXPR_ARG_MAX] = { 0 }, out = { 0 };
+    struct cell arg[OPERANDS_MAX] = { 0 }, out = { 0 };
     for (int i = 0; i < e->nargs; i++)
         arg[i] = evaluate(v, e->arg[i]);
     if (v->w->level == LEVEL_BITS) {

@@ -375,7 +375,7 @@ bool ideal_apply(const struct expr *e, const struct cell *arg, struct cell *out)
             return int_binary(e, arg, out);
         if (e->nargs == 1)
             return int_unary(e, arg, out);
-        const union value x[EXPR_ARG_MAX] = { arg[0].bits, arg[1].bits, arg[2].bits };
+        const union value x[OPERANDS_MAX] = { arg[0].bits, arg[1].bits, arg[2].bits };
         out->bits = ref_call((enum fn)e->op, t, x);
         return true;
     }

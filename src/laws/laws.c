@@ -8,6 +8,8 @@
  *
  * Trials come first because they are quick and their examples small; a proof may still find what trials missed.
  */
+#include <string.h>
+
 #include "laws_impl.h"
 
 static void set_example(struct evaluator *v, struct arena *a, struct law_finding *out, const struct example *x)
@@ -165,6 +167,27 @@ static void check_one(struct arena *scratch, void *user)
 {
     const struct checking *c = user;
     report_one(c->s, scratch, c->p, c->red, c->o, c->report);
+}
+
+const struct problem *laws_subject(struct arena *a, const struct problem *p)
+{
+    if (p->binned)
+        return p->binned;
+    if (!p->ngatherers)
+        return p;
+    struct problem *all = arena_new(a, struct problem, 1);
+    struct reduction *red = arena_new(a, struct reduction, p->nreductions + p->ngatherers);
+    *all = *p;
+    all->reduction = red;
+    for (int i = 0; i < p->nreductions; i++)
+        red[i] = p->reduction[i];
+    for (int i = 0; i < p->ngatherers; i++) {
+        const struct gatherer *g = &p->gatherer[i];
+        struct reduction *r = &red[all->nreductions++];
+        *r = (struct reduction){ .name = g->name, .op = g->op, .at = g->at };
+        memcpy(r->map, g->map, sizeof *r->map * (size_t)g->op->nfields);
+    }
+    return all;
 }
 
 void laws_check(struct ptxgen_session *s, const struct problem *p, const struct laws_options *o,

@@ -59,6 +59,10 @@ struct laws_options {
 /* Is the prover that is named there?  Also where none is named. */
 bool laws_prover_opens(struct arena *a, const struct laws_options *o);
 
+/* The problem with all operators of p as reductions, p's own ones first: those that elements of outputs meet with, or those
+ * of gathers. */
+const struct problem *laws_subject(struct arena *a, const struct problem *p);
+
 /* One report for every reduction or scan of p, into report[0 .. p->nreductions).  Refuted laws are also errors among
  * the session's messages when they are expected. */
 void laws_check(struct ptxgen_session *s, const struct problem *p, const struct laws_options *o,

@@ -51,7 +51,7 @@ enum { SPECIALS_MAX = 24 };
 void world_point(const struct world *w, int k, int64_t *at);
 int64_t world_size(const struct world *w, int size);
 union value world_param(const struct world *w, int param);
-/* EX_INPUT, EX_PARAM, EX_SIZE, EX_INDEX, EX_GATHER, EX_AT, EX_NEIGHBOUR at a point. */
+/* EX_INPUT, EX_PARAM, EX_SIZE, EX_INDEX, EX_GATHER, EX_AT, EX_NEIGHBOUR, EX_RUN at a point. */
 union value world_leaf(const struct world *w, const int64_t *at, const struct expr *e);
 /* Any values may occur in the fields of different elements, independently. */
 bool world_map_is_free(const struct problem *p, const struct reduction *red);

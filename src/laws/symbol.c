@@ -81,6 +81,8 @@ static term leaf_symbol(struct symbols *s, const struct expr *e)
     struct arena *a = s->t->a;
     switch (e->kind) {
     case EX_INPUT: return input_symbol(s, e);
+    case EX_NEIGHBOUR: return leaf(s, arena_printf(a, "neighbour.%d.%d.of%d", e->which, e->field, s->element), e->type);
+    case EX_RUN: return natural(s, arena_printf(a, "row.%d.of%d", e->which, s->element), 0, INT64_MAX);
     case EX_PARAM: return leaf(s, arena_printf(a, "param.%s", s->p->param[e->which].name), e->type);
     case EX_SIZE: {
         const struct dimension *d = &s->p->size[e->which];
@@ -97,7 +99,7 @@ static term leaf_symbol(struct symbols *s, const struct expr *e)
 
 static term symbol(struct symbols *s, const struct expr *e)
 {
-    term arg[EXPR_ARG_MAX] = { NULL };
+    term arg[OPERANDS_MAX] = { NULL };
     switch (e->kind) {
     case EX_CONST: return term_value(s->t, e->type, e->imm);
     case EX_LET:

@@ -170,7 +170,9 @@ static union value input_value(const struct world *w, const int64_t *at, const s
 union value world_leaf(const struct world *w, const int64_t *at, const struct expr *e)
 {
     switch (e->kind) {
-    case EX_INPUT: return input_value(w, at, e);
+    case EX_INPUT:
+    case EX_NEIGHBOUR: return input_value(w, at, e); /* another element gathers another neighbour, of another row */
+    case EX_RUN: return (union value){ .i = at[running_axis(w->p)] };
     case EX_PARAM: return world_param(w, e->which);
     case EX_SIZE: return (union value){ .i = world_size(w, e->which) };
     case EX_INDEX: return (union value){ .i = at[e->which] };

@@ -18,6 +18,8 @@ struct counting {
     bool in_sum;             /* a term: its equal parts are computed once */
     int nparts;
     const struct expr *part[PARTS_MAX];
+    int ngathers;
+    const struct expr *gather[PARTS_MAX]; /* that have been counted: all fields of a state together */
     struct work work;
 };
 
@@ -97,9 +99,33 @@ static void count_call(struct counting *c, const struct expr *e)
 
 static void count(struct counting *c, const struct expr *e);
 
+static void count_combine(struct counting *c, const struct op *op)
+{
+    const struct op *const outer = c->op;
+    c->op = op;
+    memset(c->op_let_seen, 0, sizeof c->op_let_seen);
+    for (int f = 0; f < op->nfields; f++)
+        count(c, op->combine[f]);
+    memset(c->op_let_seen, 0, sizeof c->op_let_seen);
+    c->op = outer;
+}
+
+/* Has another field of the state been counted? */
+static bool gathered(struct counting *c, const struct expr *e)
+{
+    for (int i = 0; i < c->ngathers; i++)
+        if (expr_same_state(c->gather[i], e))
+            return true;
+    if (c->ngathers < PARTS_MAX)
+        c->gather[c->ngathers++] = e;
+    return false;
+}
+
 /* A fold over the rows of an offsets input, or over a dimension: as many as there are, one where that is not known. */
 static void count_fold(struct counting *c, const struct expr *e)
 {
+    if (e->kind == EX_GATHER && gathered(c, e))
+        return;
     const struct prog_dim along = { .size = e->which };
     const struct prog_dim *rows = e->kind == EX_SUM ? &along : &c->p->input[e->which2].array.dim[0];
     const double outer = c->times, n = rows->size < 0                        ? (double)rows->add
@@ -111,8 +137,12 @@ static void count_fold(struct counting *c, const struct expr *e)
     c->nparts = 0;
     if (e->kind == EX_SUM && e->op == FOLD_ADD && e->field != FUSES && is_product(e->arg[0]))
         c->work.products += (int)c->times;
-    ty_is_float(e->type) ? add_flops(c, e->type, 1, e->field == FUSES ? 0 : 1) : add_integer(c, e->type);
-    count(c, e->arg[0]);
+    if (e->kind == EX_GATHER)
+        count_combine(c, c->p->gatherer[e->op].op);
+    else
+        ty_is_float(e->type) ? add_flops(c, e->type, 1, e->field == FUSES ? 0 : 1) : add_integer(c, e->type);
+    for (int f = 0; f < (e->kind == EX_GATHER ? e->nargs : 1); f++)
+        count(c, e->arg[f]);
     c->times = outer;
     c->in_sum = within;
 }

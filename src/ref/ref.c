@@ -39,6 +39,9 @@ static int most_op_lets(const struct problem *p)
         const struct op *op = p->output[o].combine;
         most = op && op->nlets > most ? op->nlets : most;
     }
+    for (int i = 0; i < p->ngatherers; i++) {
+        most = p->gatherer[i].op->nlets > most ? p->gatherer[i].op->nlets : most;
+    }
     return most;
 }
 

@@ -151,7 +151,7 @@ static double corner_spread(const struct expr *e, const struct num *arg, union v
 {
     double spread = 0;
     for (int mask = 0; mask < 1 << e->nargs; mask++) {
-        union value at[EXPR_ARG_MAX];
+        union value at[OPERANDS_MAX];
         for (int i = 0; i < e->nargs; i++) {
             at[i] = ref_corner(e->arg[i]->type, arg[i], mask >> i & 1);
         }
@@ -245,7 +245,7 @@ static bool outgrew(const struct ref *r, const struct expr *e, const struct num 
 
 struct num ref_apply(const struct ref *r, const struct expr *e, const struct num *arg)
 {
-    union value plain[EXPR_ARG_MAX] = { { 0 } };
+    union value plain[OPERANDS_MAX] = { { 0 } };
     bool exact = true;
     for (int i = 0; i < e->nargs; i++) {
         plain[i] = arg[i].v;

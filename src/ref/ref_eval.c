@@ -62,24 +62,26 @@ static struct num fold_combine(struct ref *r, const struct expr *e, struct num a
     } row[FOLD_COUNT] = {
         [FOLD_ADD] = { EX_BINARY, BIN_ADD }, [FOLD_MUL] = { EX_BINARY, BIN_MUL }, [FOLD_MIN] = { EX_CALL, FN_MIN },
         [FOLD_MAX] = { EX_CALL, FN_MAX },    [FOLD_AND] = { EX_BINARY, BIN_AND }, [FOLD_OR] = { EX_BINARY, BIN_OR },
-        [FOLD_XOR] = { EX_BINARY, BIN_XOR },
     };
     struct expr step = { .kind = row[e->op].kind, .op = row[e->op].op, .type = e->type, .nargs = 2 };
     step.arg[0] = step.arg[1] = e->arg[0];
     return ref_apply(r, &step, (struct num[]){ a, b });
 }
 
+/* Rows one after the other.  No rows give the identity, which is combined with none. */
 static struct num eval_gather(struct ref *r, const struct expr *e)
 {
     const struct input *x = &r->p->input[e->which];
+    const struct op *op = r->p->gatherer[e->op].op;
     int rank = x->array.rank;
     const int along = r->p->input[e->which2].array.dim[0].size;
     int64_t rows = ref_dim(r, &r->p->input[e->which2].array.dim[0]);
     const struct tuple *outer = r->neighbour;
-    struct num sum = fold_identity(e);
+    struct tuple sum;
+    ref_eval_tuple(r, op->identity, op->nfields, &sum);
     for (int64_t i = 0; i < rows; i++) {
         int64_t offset[OFFSET_MAX] = { 0 };
-        struct tuple k;
+        struct tuple k, term;
         for (int d = 0; d < rank; d++) {
             offset[d] = ref_input_number(r, e->which2, i * rank + d);
         }
@@ -89,11 +91,14 @@ static struct num eval_gather(struct ref *r, const struct expr *e)
         r->neighbour = &k;
         if (along >= 0)
             r->run[along] = i;
-        struct num term = ref_eval(r, e->arg[0]);
-        sum = i == 0 ? term : fold_combine(r, e, sum, term);
+        ref_eval_tuple(r, e->arg, op->nfields, &term);
+        if (i == 0)
+            sum = term;
+        else
+            (r->tracked ? ref_combine_bounded : ref_combine)(r, op, &sum, &term, &sum);
     }
     r->neighbour = outer;
-    return sum;
+    return sum.field[e->field];
 }
 
 /* With `contract`, a product and the sum so far are rounded once. */
@@ -123,7 +128,7 @@ static struct num eval_sum(struct ref *r, const struct expr *e)
 
 static struct num eval_operation(struct ref *r, const struct expr *e)
 {
-    struct num arg[EXPR_ARG_MAX] = { { { 0 }, 0 } };
+    struct num arg[OPERANDS_MAX] = { { { 0 }, 0 } };
     for (int i = 0; i < e->nargs; i++) {
         arg[i] = ref_eval(r, e->arg[i]);
     }

@@ -89,6 +89,27 @@ static const char *gather_operator(const char *type)
     return names[below(type[0] == 'i' || type[0] == 'u' ? 4 : 2)];
 }
 
+/* Of built-in operators, of a state that is lifted, of the user's, whose rows also tell equal neighbours apart. */
+static void gather_term(struct str *out, const char *t)
+{
+    if (chance(50))
+        str_printf(out, " + gather(u, off, x, %s, x * x)", gather_operator(t));
+    else if (t[0] == 'f' && chance(30))
+        str_add(out, " + gather(u, off, x, welford, x).mean");
+    else
+        str_printf(out, " + near.value + %s(near.row)", t);
+}
+
+static void gather_let(struct str *out, const char *t)
+{
+    str_printf(out,
+               "operators:\n  nearest:\n    state: {value: %s, row: i64}\n    identity: {value: 0, row: -1}\n"
+               "    let: {take: b.value < a.value or b.value == a.value and b.row < a.row}\n"
+               "    combine: {value: if take then b.value else a.value, row: if take then b.row else a.row}\n"
+               "    commutative: true\n",
+               t);
+}
+
 static char *random_spec(uint64_t seed, struct choice *c)
 {
     struct str out = { 0 };
@@ -114,7 +135,12 @@ static char *random_spec(uint64_t seed, struct choice *c)
     (chance(40) ? boundaries : mixed_boundaries)(&out, c);
     str_add(&out, "let: {a: \"");
     terms(&out, c);
-    str_add(&out, "\"}\n");
+    str_addc(&out, '"');
+    if (c->gathers)
+        str_add(&out, ", near: \"gather(u, off, x, nearest, x, index(p))\"");
+    str_add(&out, "}\n");
+    if (c->gathers)
+        gather_let(&out, t);
     if (c->reduces)
         str_printf(&out,
                    "reductions:\n  total: {map: \"i64(i32(out)) + i64(i32(u))\", operator: add}\n  top: {map: u, "
@@ -124,7 +150,7 @@ static char *random_spec(uint64_t seed, struct choice *c)
                                 : "last");
     str_printf(&out, "outputs:\n  out: {type: \"%s%s\", value: \"a", t, shape);
     if (c->gathers)
-        str_printf(&out, " + gather(u, off, x, %s, x * x)", gather_operator(t));
+        gather_term(&out, t);
     str_add(&out, "\"}\n");
     const bool fed_alone = c->iterated;
     if (!fed_alone || c->reduces)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - typing of what is written like a call: functions, conversions, index(), gather(). */
+/* call.c - typing of what is written like a call: functions, conversions, index(). */
 #include "frontend/frontend_impl.h"
 
 static const struct {
@@ -11,8 +11,6 @@ static const struct {
 #include "functions.def"
 #undef FN
 };
-
-static const char *const fold_names[] = { "add", "mul", "min", "max", "and", "or", "xor" };
 
 static int function_find(const char *name)
 {
@@ -52,22 +50,6 @@ static int arguments_peek(const struct scope *sc, struct ast *e, int f)
     return t;
 }
 
-static int gather_peek(const struct scope *sc, struct ast *e)
-{
-    struct scope inner = *sc;
-    if (e->nargs != 5 || e->arg[0]->kind != AST_NAME || e->arg[2]->kind != AST_NAME)
-        return T_POISON;
-    inner.neighbour = e->arg[2]->name;
-    inner.neighbour_input = input_find(sc->b, e->arg[0]->name);
-    if (inner.neighbour_input < 0)
-        return T_POISON;
-    sc->b->input[inner.neighbour_input].used = true;
-    const int offsets = e->arg[1]->kind == AST_NAME ? input_find(sc->b, e->arg[1]->name) : -1;
-    const struct summing rows = { offsets < 0 ? -1 : sc->b->input[offsets].array.dim[0].size, NULL };
-    inner.sums = &rows;
-    return type_peek(&inner, e->arg[4]);
-}
-
 int call_peek(const struct scope *sc, struct ast *e)
 {
     enum ty to = ty_by_name(e->name, (int)strlen(e->name));
@@ -75,7 +57,7 @@ int call_peek(const struct scope *sc, struct ast *e)
         return to;
     if (!strcmp(e->name, "index"))
         return TY_I64;
-    if (!strcmp(e->name, "gather"))
+    if (gather_is(e))
         return gather_peek(sc, e);
     if (at_is(e))
         return at_peek(sc, e);
@@ -229,111 +211,6 @@ static const struct expr *build_index(const struct scope *sc, const struct ast *
     return NULL;
 }
 
-/* gather(INPUT, OFFSETS, NAME, OPERATOR, EXPR) */
-struct gather {
-    int input, offsets;
-    const char *name;
-    int fold;
-};
-
-static bool gather_parts(const struct scope *sc, const struct ast *e, struct gather *out)
-{
-    struct builder *b = sc->b;
-    static const char *const what[] = { "an input", "an input of offsets", "a name for the neighbour's value",
-                                        "an operator" };
-    for (int i = 0; i < 4; i++)
-        if (e->arg[i]->kind != AST_NAME) {
-            diag_error(b->d, D_BAD_GATHER, e->arg[i]->at, "argument %d of gather() is %s", i + 1, what[i]);
-            return false;
-        }
-    out->input = input_find(b, e->arg[0]->name);
-    out->offsets = input_find(b, e->arg[1]->name);
-    out->name = e->arg[2]->name;
-    out->fold = -1;
-    for (int i = 0; i < FOLD_COUNT; i++)
-        if (!strcmp(e->arg[3]->name, fold_names[i]))
-            out->fold = i;
-    for (int i = 0; i < 2; i++)
-        if ((i ? out->offsets : out->input) < 0) {
-            diag_error(b->d, D_BAD_GATHER, e->arg[i]->at, "argument %d of gather() is %s", i + 1, what[i]);
-            return false;
-        }
-    if (out->fold < 0) {
-        struct diag *m =
-            diag_error(b->d, D_BAD_GATHER, e->arg[3]->at, "gather() folds with a built-in scalar operator");
-        diag_suggest(b->d, m, e->arg[3]->name, fold_names, FOLD_COUNT);
-        return false;
-    }
-    return true;
-}
-
-static bool gather_shapes(const struct scope *sc, const struct ast *e, const struct gather *g)
-{
-    struct builder *b = sc->b;
-    const struct prog_array *x = &b->input[g->input].array, *off = &b->input[g->offsets].array;
-    if (b->input[g->input].role != ROLE_ELEMENT) {
-        diag_error(b->d, D_BAD_GATHER, e->arg[0]->at, "'%s' gives positions and has no neighbours", x->name);
-        return false;
-    }
-    bool flat = off->rank == 1 && x->rank == 1;
-    bool pairs = off->rank == 2 && off->dim[1].size < 0 && off->dim[1].add == x->rank;
-    bool integers = off->nfields == 1 && !*off->field[0].name && off->field[0].type == TY_I32;
-    if (integers && (flat || pairs))
-        return true;
-    struct diag *m =
-        diag_error(b->d, D_BAD_GATHER, e->arg[1]->at, "'%s' has %d dimension%s, so '%s' must be i32[p, %d]", x->name,
-                   x->rank, x->rank == 1 ? "" : "s", off->name, x->rank);
-    diag_note(b->d, m, b->input[g->offsets].at, "it is declared here");
-    return false;
-}
-
-static bool fold_accepts(int fold, enum ty t)
-{
-    if (fold == FOLD_AND || fold == FOLD_OR || fold == FOLD_XOR)
-        return !ty_is_float(t);
-    return t != TY_BOOL;
-}
-
-static const struct expr *build_gather(const struct scope *sc, struct ast *e, int want)
-{
-    struct builder *b = sc->b;
-    struct gather g;
-    if (!arity(sc, e, 5) || !gather_parts(sc, e, &g) || !gather_shapes(sc, e, &g))
-        return NULL;
-    if (!(sc->allows & SC_GATHER) || sc->neighbour || sc->sums) {
-        struct diag *m = diag_error(b->d, D_BAD_GATHER, e->at, "%s cannot gather",
-                                    sc->neighbour ? "a gather inside a gather"
-                                    : sc->sums    ? "a sum"
-                                                  : sc->place);
-        if (!sc->neighbour && !sc->sums && b->p->kind != KIND_STENCIL)
-            diag_hint(b->d, m, "only maps and stencils gather: let a stage before this one write what it gathers");
-        return NULL;
-    }
-    struct scope inner = *sc;
-    inner.neighbour = g.name;
-    inner.neighbour_input = g.input;
-    const struct summing rows = { b->input[g.offsets].array.dim[0].size, NULL };
-    inner.sums = &rows;
-    warn_hidden(b, g.name, e->arg[2]->at, "the neighbour's value");
-    const struct expr *x = type_build(&inner, e->arg[4], type_peek(&inner, e->arg[4]) < 0 ? want : T_ANY);
-    if (!x)
-        return NULL;
-    if (!fold_accepts(g.fold, x->type)) {
-        diag_error(b->d, D_OPERATOR_TYPE, e->arg[3]->at, "'%s' does not combine %s", fold_names[g.fold],
-                   ty_name(x->type));
-        return NULL;
-    }
-    struct expr *fold = expr_new(b->a, EX_GATHER, x->type, e->at);
-    fold->op = g.fold;
-    fold->which = g.input;
-    fold->which2 = g.offsets;
-    fold->nargs = 1;
-    fold->arg[0] = x;
-    b->input[g.input].neighbours = true;
-    b->p->dynamic = true;
-    return fold;
-}
-
 /* The arguments do not have the type the function wants: say so at the first that has not. */
 static const struct expr *wrong_arguments(const struct scope *sc, struct ast *e, int f)
 {
@@ -394,8 +271,8 @@ const struct expr *call_build(const struct scope *sc, struct ast *e, int want)
         return build_cast(sc, e, to);
     if (!strcmp(e->name, "index"))
         return build_index(sc, e);
-    if (!strcmp(e->name, "gather"))
-        return build_gather(sc, e, want);
+    if (gather_is(e))
+        return gather_build(sc, e, want);
     if (at_is(e))
         return at_build(sc, e);
     if (sum_is(e->name))

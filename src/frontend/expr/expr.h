@@ -15,7 +15,8 @@
 #include "base/diag.h"
 #include "base/types.h"
 
-enum { OFFSET_MAX = 6, EXPR_ARG_MAX = 6 };
+/* Operands of an operation or function, and arguments of any expression: a gather has one for each field of its state. */
+enum { OFFSET_MAX = 6, OPERANDS_MAX = 3, EXPR_ARG_MAX = 16 };
 
 enum expr_kind {
     EX_CONST,  /* imm */
@@ -30,12 +31,13 @@ enum expr_kind {
     EX_STATE,  /* field `field` of reduction or scan `which`: r in outputs of a reduce, s in those of a scan */
     EX_TOTAL,  /* field `field` of the total of scan `which` */
     EX_OUTPUT, /* value of output `which`, field `field`, at this point (maps of reductions beside a stencil) */
-    EX_GATHER, /* fold arg[0] with `op` (enum fold) over the rows of offsets input `which2`, read from input `which` */
-    EX_AT,     /* input `which`, field `field`, at the place that arg[0..nargs) computes, i64 per dimension; op: bits of
+    EX_GATHER, /* field `field` of the states that arg[0..nargs) gives for each row of offsets input `which2`, read from input
+                  `which`, combined by gatherer number `op` of the problem */
+    EX_AT,  /* input `which`, field `field`, at the place that arg[0..nargs) computes, i64 per dimension; op: bits of
                   the dimensions that arg is never beyond at an element */
-    EX_SUM,    /* fold arg[0] with `op` (enum fold) while dimension name `which` runs from 0 below arg[1], i64 */
-    EX_RUN,    /* i64 index along dimension name `which`, inside arg[0] of its EX_SUM */
-    EX_NEIGHBOUR, /* the neighbour's value inside arg[0] of EX_GATHER: input `which`, field `field` */
+    EX_SUM, /* fold arg[0] with `op` (enum fold) while dimension name `which` runs from 0 below arg[1], i64 */
+    EX_RUN, /* i64 index along dimension name `which`, inside arg[0] of its EX_SUM */
+    EX_NEIGHBOUR, /* the neighbour's value inside the arguments of EX_GATHER: input `which`, field `field` */
     EX_UNARY,     /* op: enum unary */
     EX_BINARY,    /* op: enum binary; comparisons give bool */
     EX_CALL,      /* op: enum fn */
@@ -66,8 +68,8 @@ enum binary {
     BIN_LOR, /* bool */
 };
 
-/* What EX_GATHER and EX_SUM fold with; in the order of the names add, mul, min, max, and, or, xor. */
-enum fold { FOLD_ADD, FOLD_MUL, FOLD_MIN, FOLD_MAX, FOLD_AND, FOLD_OR, FOLD_XOR, FOLD_COUNT };
+/* What EX_SUM folds with. */
+enum fold { FOLD_ADD, FOLD_MUL, FOLD_MIN, FOLD_MAX, FOLD_AND, FOLD_OR, FOLD_COUNT };
 
 /* Functions: rows of functions.def: FN(id, name, arity, types) with types one of: N numeric, F float, I integer. */
 enum fn {
@@ -98,5 +100,7 @@ struct expr {
 /* f(expr, user) on e and everything below it, parents first. */
 void expr_walk(const struct expr *e, void (*f)(const struct expr *e, void *user), void *user);
 bool expr_equal(const struct expr *a, const struct expr *b);
+/* Are two EX_GATHER fields of one state? */
+bool expr_same_state(const struct expr *a, const struct expr *b);
 
 #endif

@@ -3,6 +3,13 @@
  * is used, once for each type, and sees what it sees where it stands: conditions within it may be about inputs. */
 #include "frontend/frontend_impl.h"
 
+static void add(struct builder *b, struct let_table *t, const char *name, const struct expr *value)
+{
+    int n = t->nlets;
+    ARENA_PUSH(b->a, t->axes, n, t->cap_axes, expr_axes(b, value));
+    ARENA_PUSH(b->a, t->let, t->nlets, t->cap_lets, ((struct let){ name, value }));
+}
+
 /* Adds the value of a slot at one type to the table. */
 static void instantiate(const struct scope *sc, struct let_table *t, struct let_slot *slot, const struct expr *value)
 {
@@ -10,11 +17,25 @@ static void instantiate(const struct scope *sc, struct let_table *t, struct let_
     bool first = true;
     for (int i = 0; i < TY_COUNT; i++)
         first &= !slot->instance[i];
-    struct let let = { first ? slot->name : arena_printf(b->a, "%s:%s", slot->name, ty_name(value->type)), value };
-    int n = t->nlets;
-    ARENA_PUSH(b->a, t->axes, n, t->cap_axes, expr_axes(b, value));
-    ARENA_PUSH(b->a, t->let, t->nlets, t->cap_lets, let);
+    add(b, t, first ? slot->name : arena_printf(b->a, "%s:%s", slot->name, ty_name(value->type)), value);
     slot->instance[value->type] = t->nlets;
+}
+
+/* Adds the fields of a state, a let of the table each. */
+static void instantiate_fields(const struct scope *sc, struct let_table *t, struct let_slot *slot, struct ast *ast)
+{
+    struct builder *b = sc->b;
+    const struct expr *field[STATE_FIELDS_MAX];
+    const struct op *op = gather_state(sc, ast, field);
+    if (!op)
+        return;
+    slot->type = T_ANY;
+    slot->nfields = op->nfields;
+    slot->field_name = op->field_name;
+    slot->field = op->field;
+    slot->first = t->nlets;
+    for (int f = 0; f < op->nfields; f++)
+        add(b, t, arena_printf(b->a, "%s.%s", slot->name, op->field_name[f]), field[f]);
 }
 
 static int written_out_depth(const struct scope *sc, const struct ast *e)
@@ -50,8 +71,13 @@ void let_define(const struct scope *sc, struct let_table *t, const char *name, s
     struct let_slot slot = { .name = name, .ast = ast, .type = T_POISON, .at = at, .allows = sc->allows };
     if (ast && !is_shallow(sc, &slot))
         ast = NULL;
-    int type = ast ? type_peek(sc, ast) : T_POISON;
-    if (ast && (type >= 0 || type == T_POISON)) {
+    int nfields;
+    const char *const *names;
+    const bool state = ast && gather_names(sc, ast, &nfields, &names);
+    int type = ast && !state ? type_peek(sc, ast) : T_POISON;
+    if (state) {
+        instantiate_fields(sc, t, &slot, ast);
+    } else if (ast && (type >= 0 || type == T_POISON)) {
         const struct expr *value = type_build(sc, ast, T_ANY);
         if (value) {
             slot.type = (int)value->type;
@@ -73,6 +99,12 @@ static bool let_varies(const struct scope *sc, const struct let_table *t, const 
     diag_error(b->d, D_NOT_INVARIANT, at, "'%s' varies along a dimension that is combined, so it has no value in %s",
                slot->name, sc->place);
     return true;
+}
+
+const struct expr *let_field(const struct scope *sc, int which, int field, struct span at)
+{
+    const int let = sc->b->lets.slot[which].first + field;
+    return expr_leaf(sc->b->a, EX_LET, sc->b->lets.let[let].value->type, let, 0, at);
 }
 
 /* The value of a let where type `want` is wanted; lets of literals get one instance per type they are used at. */

@@ -113,6 +113,17 @@ static struct symbol operator_lookup(const struct scope *sc, const char *name)
     return (struct symbol){ .kind = SYM_NONE };
 }
 
+static struct symbol let_symbol(const struct let_table *lets, int which)
+{
+    const struct let_slot *slot = &lets->slot[which];
+    return (struct symbol){ .kind = SYM_LET,
+                            .which = which,
+                            .type = slot->type,
+                            .nfields = slot->nfields,
+                            .field_name = slot->field_name,
+                            .field_type = slot->field };
+}
+
 /* Names that only the rows of operators.def have: extremes of the type at hand. */
 static const char *const extremes[] = { "zero", "ones", "lowest", "highest", "pad_lowest", "pad_highest" };
 
@@ -144,7 +155,7 @@ static struct symbol outer_lookup(const struct scope *sc, const char *name)
     struct builder *b = sc->b;
     int i = slot_find(sc, name);
     if (i >= 0)
-        return (struct symbol){ .kind = SYM_LET, .which = i, .type = b->lets.slot[i].type };
+        return let_symbol(&b->lets, i);
     i = param_find(b, name);
     if (i >= 0)
         return (struct symbol){ .kind = SYM_PARAM,
@@ -194,6 +205,8 @@ static bool invariant(const struct scope *sc, const struct symbol *y)
     const struct builder *b = sc->b;
     if (y->kind == SYM_INPUT)
         return !(input_axes(b, &b->input[y->which]) & reduced_axes(b));
+    if (y->kind == SYM_LET && y->nfields)
+        return !(b->lets.axes[b->lets.slot[y->which].first] & reduced_axes(b));
     if (y->kind == SYM_LET && y->type >= 0)
         return !(b->lets.axes[b->lets.slot[y->which].instance[y->type] - 1] & reduced_axes(b));
     return true;

@@ -174,7 +174,9 @@ static const struct expr *reference_build(const struct scope *sc, const struct a
         return NULL;
     }
     switch (y->kind) {
-    case SYM_LET: return let_use(sc, &sc->b->lets, y->which, want, e->at);
+    case SYM_LET:
+        return y->nfields ? let_field(sc, y->which, ref.field, e->at)
+                          : let_use(sc, &sc->b->lets, y->which, want, e->at);
     case SYM_OP_LET: return let_use(sc, sc->op_lets, y->which, want, e->at);
     case SYM_EXTREME: return extreme(sc, y->which, want >= 0 ? (enum ty)want : TY_I32, e->at);
     case SYM_INPUT: return symbol_expr(sc, &ref, EX_INPUT, e->at);
@@ -254,7 +256,7 @@ int type_peek(const struct scope *sc, struct ast *e)
     case AST_BOOL: t = TY_BOOL; break;
     case AST_NAME:
     case AST_FIELD:
-    case AST_OFFSET: t = at_is(e) ? at_peek(sc, e) : reference_peek(sc, e); break;
+    case AST_OFFSET: t = at_is(e) ? at_peek(sc, e) : gather_is(e) ? gather_peek(sc, e) : reference_peek(sc, e); break;
     case AST_CALL: t = call_peek(sc, e); break;
     case AST_UNARY: t = unary_peek(sc, e); break;
     case AST_BINARY: t = binary_peek(sc, e); break;
@@ -385,7 +387,9 @@ const struct expr *type_build(const struct scope *sc, struct ast *e, int want)
     case AST_BOOL: x = build_leaf(sc, e, want); break;
     case AST_NAME:
     case AST_FIELD:
-    case AST_OFFSET: x = at_is(e) ? at_build(sc, e) : reference_build(sc, e, want); break;
+    case AST_OFFSET:
+        x = at_is(e) ? at_build(sc, e) : gather_is(e) ? gather_build(sc, e, want) : reference_build(sc, e, want);
+        break;
     case AST_CALL: x = call_build(sc, e, want); break;
     case AST_UNARY: x = build_unary(sc, e, want); break;
     case AST_BINARY: x = build_binary(sc, e, want); break;

@@ -115,6 +115,14 @@ bool expr_equal(const struct expr *a, const struct expr *b)
     return true;
 }
 
+bool expr_same_state(const struct expr *a, const struct expr *b)
+{
+    struct expr other = *b;
+    other.field = a->field;
+    other.type = a->type;
+    return expr_equal(a, &other);
+}
+
 unsigned input_axes(const struct builder *b, const struct input *in)
 {
     unsigned axes = 0;
@@ -263,12 +271,6 @@ static void print_leaf(const struct problem *p, const struct op *op, const struc
     }
 }
 
-static const char *fold_text(int fold)
-{
-    static const char *const names[] = { "add", "mul", "min", "max", "and", "or", "xor" };
-    return names[fold];
-}
-
 static void print_if(const struct problem *p, const struct op *op, const struct expr *e, struct str *out)
 {
     static const char *const before[] = { "(if ", " then ", " else " };
@@ -320,8 +322,9 @@ void expr_print(const struct problem *p, const struct op *op, const struct expr 
         break;
     case EX_GATHER:
         str_printf(out, "gather(%s, %s, neighbour, %s, ", p->input[e->which].array.name, p->input[e->which2].array.name,
-                   fold_text(e->op));
-        print_arguments(p, op, e, 1, out);
+                   p->gatherer[e->op].name);
+        print_arguments(p, op, e, e->nargs, out);
+        print_field(out, p->gatherer[e->op].op->field_name[e->field]);
         break;
     default: print_leaf(p, op, e, out); break;
     }

@@ -227,7 +227,19 @@ static void user_lets(const struct scope *sc, const struct ynode *node)
     }
 }
 
-const struct op *op_user(struct builder *b, const struct ynode *node)
+static void find_input(const struct expr *e, void *user) { *(bool *)user |= e->kind == EX_INPUT || e->kind == EX_AT; }
+
+bool op_reads_inputs(const struct op *op)
+{
+    bool reads = false;
+    for (int i = 0; i < op->nlets; i++)
+        expr_walk(op->let[i].value, find_input, &reads);
+    for (int f = 0; f < op->nfields; f++)
+        expr_walk(op->combine[f], find_input, &reads);
+    return reads;
+}
+
+static const struct op *op_written(struct builder *b, const struct ynode *node)
 {
     schema_check(b->d, ST_OPERATOR, node, K_ALL);
     struct op *op = arena_new(b->a, struct op, 1);
@@ -260,4 +272,48 @@ const struct op *op_user(struct builder *b, const struct ynode *node)
     op->commutative = declared ? node_bool(b, declared, false) : op_is_commutative(b->a, op);
     op->exact = op->commutative && op_is_exact(op);
     return op;
+}
+
+/* ---- by names ---- */
+
+void build_operators(struct builder *b)
+{
+    const struct ynode *node = schema_get(b->root, ST_TOP, "operators");
+    for (int i = 0; node && i < node->count; i++) {
+        const struct ynode *key = node->pair[i].key, *value = node->pair[i].value;
+        struct own_op own = { .name = key->text, .at = key->at };
+        node_name(b, key, "an operator");
+        if (op_row_by_name(key->text))
+            diag_error(b->d, D_DUPLICATE_NAME, key->at, "'%s' is a built-in operator already", key->text);
+        if (node_is(b, value, Y_MAPPING, "an operator, as {state: …, identity: …, combine: …}"))
+            own.op = op_written(b, value);
+        ARENA_PUSH(b->a, b->own_op, b->nown_ops, b->cap_own_ops, own);
+    }
+}
+
+struct own_op *own_op_find(const struct builder *b, const char *name)
+{
+    for (int i = 0; i < b->nown_ops; i++)
+        if (!strcmp(b->own_op[i].name, name)) {
+            b->own_op[i].used = true;
+            return &b->own_op[i];
+        }
+    return NULL;
+}
+
+void warn_unused_operators(struct builder *b)
+{
+    for (int i = 0; i < b->nown_ops; i++)
+        if (!b->own_op[i].used)
+            diag_warning(b->d, D_UNUSED, b->own_op[i].at, "nothing uses the operator '%s'", b->own_op[i].name);
+}
+
+bool op_is_own(const struct builder *b, const struct ynode *n)
+{
+    return n->kind != Y_SCALAR || own_op_find(b, n->text);
+}
+
+const struct op *op_user(struct builder *b, const struct ynode *node)
+{
+    return node->kind == Y_SCALAR ? own_op_find(b, node->text)->op : op_written(b, node);
 }

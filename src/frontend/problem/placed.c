@@ -66,8 +66,6 @@ static void build_index(const struct scope *sc, struct output *out, const struct
     }
 }
 
-static void find_input(const struct expr *e, void *user) { *(bool *)user |= e->kind == EX_INPUT || e->kind == EX_AT; }
-
 /* Has the state exactly the fields of an element, in their order?  A scalar is one without a name. */
 static bool same_fields(const struct prog_array *a, int nfields, const char *const *name)
 {
@@ -85,16 +83,12 @@ bool output_meets_as_word(const struct output *o) { return !op_fieldwise(o->comb
 /* What an operator must be where threads in any order combine with memory. */
 static const char *combine_misfit(const struct builder *b, const struct op *op, const struct prog_array *a)
 {
-    bool reads = false, types = true;
-    for (int i = 0; i < op->nlets; i++)
-        expr_walk(op->let[i].value, find_input, &reads);
-    for (int f = 0; f < op->nfields; f++) {
-        expr_walk(op->combine[f], find_input, &reads);
+    bool types = true;
+    for (int f = 0; f < op->nfields; f++)
         types &= op->field[f] == a->field[f].type;
-    }
     if (!types)
         return "the state of this operator is not of the output's type";
-    if (reads)
+    if (op_reads_inputs(op))
         return "the operator of 'combine' reads no inputs";
     if (!op->commutative)
         return "elements meet in any order, so the operator of 'combine' must commute";
@@ -148,13 +142,14 @@ static const struct op *combine_builtin(struct builder *b, const struct op_row *
 static void build_combine(struct builder *b, struct output *out, const struct ynode *n)
 {
     const struct prog_array *a = &out->array;
-    const struct op_row *row = n->kind == Y_SCALAR ? op_row_find(b, n) : NULL;
-    if (n->kind == Y_SCALAR && !row)
+    const bool own = op_is_own(b, n);
+    const struct op_row *row = own ? NULL : op_row_find(b, n->text, n->at);
+    if (!own && !row)
         return;
     const struct op *op = row ? combine_builtin(b, row, a, n->at) : op_user(b, n);
     if (op && !row && op->nfields && !same_fields(a, op->nfields, op->field_name))
         op = other_fields(b, a, op->nfields, op->field_name, n->at);
-    if (!op || !op->combine[op->nfields - 1])
+    if (!op_is_whole(op))
         return;
     const char *misfit = combine_misfit(b, op, a);
     if (misfit)

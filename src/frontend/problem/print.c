@@ -164,6 +164,19 @@ static void print_combine(const struct problem *p, const struct op *op, struct s
     print_fields(p, op, "combine", op->combine, out);
 }
 
+/* Of a built-in operator, its name and the types of the expressions say all. */
+static void print_gatherers(const struct problem *p, struct str *out)
+{
+    for (int i = 0; i < p->ngatherers; i++) {
+        const struct op *op = p->gatherer[i].op;
+        if (op->builtin)
+            continue;
+        str_printf(out, "operator %s: %s%s\n", p->gatherer[i].name, op->name, op->exact ? ", exact" : "");
+        print_fields(p, op, "identity", op->identity, out);
+        print_combine(p, op, out);
+    }
+}
+
 static void print_reduction(const struct problem *p, const struct reduction *r, struct str *out)
 {
     const struct op *op = r->op;
@@ -250,6 +263,7 @@ void problem_print(const struct problem *p, struct str *out)
     print_space(p, out);
     print_by(p, out);
     print_inputs(p, out);
+    print_gatherers(p, out);
     for (int i = 0; i < p->nlets; i++) {
         str_printf(out, "let %s: %s = ", p->let[i].name, ty_name(p->let[i].value->type));
         expr_print(p, NULL, p->let[i].value, out);

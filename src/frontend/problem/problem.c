@@ -279,6 +279,7 @@ static void build_parts(struct builder *b)
         return;
     if (b->p->nby)
         build_output_types(b); /* the other expressions may use the dimensions that they bring */
+    build_operators(b);
     build_lets(b);
     build_starts(b);
     build_indices(b);
@@ -360,6 +361,7 @@ static void check_unused(struct builder *b)
             warn_unused(b, b->param_slot[i].at, "param", b->param[i].name);
         }
     warn_unused_lets(b, &b->lets);
+    warn_unused_operators(b);
 }
 
 static void publish(struct builder *b)
@@ -375,6 +377,8 @@ static void publish(struct builder *b)
     p->let = b->lets.let;
     p->nreductions = b->nreductions;
     p->reduction = b->reduction;
+    p->ngatherers = b->ngatherers;
+    p->gatherer = b->gatherer;
     p->noutputs = b->noutputs;
     p->output = b->output;
     if (p->kind == KIND_STENCIL)
@@ -412,7 +416,8 @@ const struct problem *builder_problem(struct builder *b, const char *default_nam
 /* Trees that are made of the user's nodes have names of their own, which no name of the user may be. */
 static void refuse_reserved(struct diags *d, const struct ynode *of)
 {
-    static const char *const tables[] = { "inputs", "params", "let", "outputs", "reductions", "scans", "stages" };
+    static const char *const tables[] = { "inputs",  "params",     "let",   "operators",
+                                          "outputs", "reductions", "scans", "stages" };
     for (size_t t = 0; of->kind == Y_MAPPING && t < sizeof tables / sizeof *tables; t++) {
         const struct ynode *names = ynode_get(of, tables[t]);
         for (int i = 0; names && names->kind == Y_MAPPING && i < names->count; i++) {

@@ -112,6 +112,13 @@ bool op_separate(const struct op *op);
 int op_packed_bytes(const struct op *op);
 /* The same of what atomic operations update: a native operator's state is its own word. */
 int op_word_bytes(const struct op *op);
+/* What gathers combine neighbours with, each operator once, whatever types its fields have there. */
+struct gatherer {
+    const char *name; /* of the built-in, or the user's name for it */
+    const struct op *op;
+    const struct expr *const *map; /* what a neighbour contributes to its fields, in the first of these gathers */
+    struct span at;
+};
 /* One named reduction or scan. */
 struct reduction {
     const char *name; /* "r" / "s" when the spec has a single one */
@@ -190,7 +197,9 @@ struct problem {
     const struct prog_param *param;
     const struct let *let;
     const struct reduction *reduction; /* or scans */
-    int nreads;                        /* stencil: all that the outputs per element and the maps read, each once */
+    int ngatherers;
+    const struct gatherer *gatherer; /* EX_GATHER: op */
+    int nreads;                      /* stencil: all that the outputs per element and the maps read, each once */
     const struct read *read;
     /* irregular segments: input number, or -1 */
     int offsets, flags;

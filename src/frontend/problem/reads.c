@@ -17,9 +17,12 @@ struct collected {
     int times; /* what is walked stands for so many copies */
 };
 
+/* A gather reads all fields of neighbours, whichever field of the state it is. */
+static int field_of(const struct expr *e) { return e->kind == EX_GATHER ? 0 : e->field; }
+
 static bool same(const struct expr *a, const struct expr *b)
 {
-    if (a->kind != b->kind || a->which != b->which || a->which2 != b->which2 || a->field != b->field ||
+    if (a->kind != b->kind || a->which != b->which || a->which2 != b->which2 || field_of(a) != field_of(b) ||
         a->noffsets != b->noffsets)
         return false;
     return !memcmp(a->offset, b->offset, sizeof *a->offset * (size_t)a->noffsets);
@@ -27,7 +30,7 @@ static bool same(const struct expr *a, const struct expr *b)
 
 static unsigned hash(const struct expr *e)
 {
-    unsigned h = (unsigned)e->which * 31 + (unsigned)e->field;
+    unsigned h = (unsigned)e->which * 31 + (unsigned)field_of(e);
     for (int d = 0; d < e->noffsets; d++)
         h = h * 1009 + (unsigned)e->offset[d];
     return h % BUCKETS;

@@ -49,8 +49,11 @@ static struct ast *field_ast(struct builder *b, struct ast *base, const char *fi
 bool structure_fields(const struct scope *sc, struct ast *e, int nfields, const char *const *names, struct ast **out)
 {
     struct reference ref;
-    if (!e || (e->kind != AST_NAME && e->kind != AST_OFFSET && e->kind != AST_FIELD) ||
-        !reference_of(sc, e, &ref, true) || !ref.symbol.nfields || ref.field >= 0)
+    int gathered;
+    const char *const *of;
+    const bool state = e && gather_names(sc, e, &gathered, &of);
+    if (!state && (!e || (e->kind != AST_NAME && e->kind != AST_OFFSET && e->kind != AST_FIELD) ||
+                   !reference_of(sc, e, &ref, true) || !ref.symbol.nfields || ref.field >= 0))
         return false;
     for (int i = 0; i < nfields; i++)
         out[i] = field_ast(sc->b, e, names[i]);
@@ -103,78 +106,89 @@ static bool map_read(const struct scope *sc, const struct entry *entry, int nfie
 
 /* ---- built-in operators ---- */
 
-/* The type that a letter of the row stands for, from the maps of the fields with that letter. */
-static int letter_type(const struct scope *sc, const struct map *map, int nfields, const char *letters, char letter)
+/* The type that a letter of the row stands for, from the values of the fields with that letter. */
+static int letter_type(const struct scope *sc, struct ast *const *field, int nfields, const char *letters, char letter)
 {
     int t = T_ANY;
     for (int i = 0; i < nfields; i++)
         if (letters[i] == letter) {
-            int next = type_peek(sc, map->field[i]);
+            int next = type_peek(sc, field[i]);
             t = t == T_ANY ? next : type_unify(t, next);
         }
     return t;
 }
 
-static bool report_maps(const struct scope *sc, const struct map *map, int nfields, const char *letters)
+bool op_row_misfit(const struct scope *sc, const struct op_row *row, struct ast *const *field)
 {
+    struct builder *b = sc->b;
+    const char *names[STATE_FIELDS_MAX];
+    char letters[STATE_FIELDS_MAX];
+    const int n = op_row_fields(row, b->a, names, letters);
     enum ty first = TY_NONE;
-    for (int i = 0; i < nfields; i++) {
-        const struct expr *e = type_build(sc, map->field[i], T_ANY);
+    for (int i = 0; i < n; i++) {
+        const struct expr *e = type_build(sc, field[i], T_ANY);
+        if (e && letters[i] == 'I' && !ty_is_int(e->type))
+            diag_error(b->d, D_OPERATOR_TYPE, field[i]->at, "field '%s' of %s is an integer", names[i], row->name);
         if (!e || letters[i] != 'T')
             continue;
         if (first != TY_NONE && e->type != first)
-            diag_error(sc->b->d, D_OPERANDS_DIFFER, e->at, "the fields of the map have types %s and %s", ty_name(first),
+            diag_error(b->d, D_OPERANDS_DIFFER, e->at, "the fields of the map have types %s and %s", ty_name(first),
                        ty_name(e->type));
         first = e->type;
     }
     return false;
 }
 
-static bool builtin_tuple(const struct scope *sc, const struct op_row *row, const struct entry *entry,
-                          const struct map *map, enum ty accumulator, struct reduction *r)
+bool op_row_types(const struct scope *sc, const struct op_row *row, struct ast *const *field, enum ty accumulator,
+                  enum ty *type)
 {
-    struct builder *b = sc->b;
     const char *names[STATE_FIELDS_MAX];
     char letters[STATE_FIELDS_MAX];
-    enum ty field[STATE_FIELDS_MAX];
-    int n = op_row_fields(row, b->a, names, letters);
-    int t = letter_type(sc, map, n, letters, 'T'), index = letter_type(sc, map, n, letters, 'I');
+    const int n = op_row_fields(row, sc->b->a, names, letters);
+    const int t = letter_type(sc, field, n, letters, 'T'), index = letter_type(sc, field, n, letters, 'I');
     if (t == T_POISON || index == T_POISON)
-        return report_maps(sc, map, n, letters);
+        return false;
     enum ty value = accumulator != TY_NONE ? accumulator : op_default_accumulator(row, type_default(t));
     if (t == T_LIT_INT && !strchr(row->types, 's'))
         value = accumulator != TY_NONE ? accumulator : TY_F32;
-    for (int i = 0; i < n; i++)
-        field[i] = letters[i] == 'T' ? value : index < 0 ? TY_I64 : type_default(index);
-    for (int i = 0; i < n; i++)
-        if (letters[i] == 'I' && !ty_is_int(field[i])) {
-            diag_error(b->d, D_OPERATOR_TYPE, map->field[i]->at, "field '%s' of %s is an integer", names[i], row->name);
-            return false;
-        }
-    r->op = op_builtin(b, row, field, entry->operator->at);
-    bool good = r->op != NULL;
     for (int i = 0; i < n; i++) {
+        type[i] = letters[i] == 'T' ? value : index < 0 ? TY_I64 : type_default(index);
+        if (letters[i] == 'I' && !ty_is_int(type[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool builtin_tuple(const struct scope *sc, const struct op_row *row, const struct entry *entry,
+                          const struct map *map, enum ty accumulator, struct reduction *r)
+{
+    enum ty field[STATE_FIELDS_MAX];
+    if (!op_row_types(sc, row, map->field, accumulator, field))
+        return op_row_misfit(sc, row, map->field);
+    r->op = op_builtin(sc->b, row, field, entry->operator->at);
+    if (!r->op)
+        return false;
+    bool good = true;
+    for (int i = 0; i < r->op->nfields; i++) {
         r->map[i] = type_build_widened(sc, map->field[i], field[i]);
         good &= r->map[i] != NULL;
     }
     return good;
 }
 
-/* A scalar map of an operator with fields: lifted by its row. */
-static bool builtin_lift(const struct scope *sc, const struct op_row *row, struct ast *scalar, enum ty t,
-                         struct reduction *r)
+bool op_row_lift(const struct scope *sc, const struct op_row *row, int nfields, struct ast *scalar, enum ty t,
+                 const struct expr **out)
 {
     struct builder *b = sc->b;
     const struct scope literals = { .b = b, .allows = SC_ROW, .place = "an operator", .state = -1 };
-    for (int i = 0; i < r->op->nfields; i++) {
+    for (int i = 0; i < nfields; i++) {
         struct source item = op_row_item(row->lift, i, scalar->at);
         struct ast *e = expr_parse(b->a, b->d, &item);
         bool is_x = e && e->kind == AST_NAME && !strcmp(e->name, "x");
-        r->map[i] = is_x ? type_build_widened(sc, scalar, t) : type_build(&literals, e, t);
-        if (!r->map[i])
+        out[i] = is_x ? type_build_widened(sc, scalar, t) : type_build(&literals, e, t);
+        if (!out[i])
             return false;
     }
-    r->takes_many = row->many;
     return true;
 }
 
@@ -206,40 +220,43 @@ static bool builtin_scalar(const struct scope *sc, const struct op_row *row, con
     r->op = op_builtin(b, row, field, entry->operator->at);
     if (!r->op)
         return false;
-    if (row->lift)
-        return builtin_lift(sc, row, map->scalar, value, r);
+    if (row->lift) {
+        r->takes_many = row->many;
+        return op_row_lift(sc, row, r->op->nfields, map->scalar, value, r->map);
+    }
     r->map[0] = type_build_widened(sc, map->scalar, value);
     return r->map[0] != NULL;
 }
 
-const struct op_row *op_row_find(struct builder *b, const struct ynode *n)
+const struct op_row *op_row_find(struct builder *b, const char *name, struct span at)
 {
-    const struct op_row *row = op_row_by_name(n->text);
+    const struct op_row *row = op_row_by_name(name);
     if (row)
         return row;
-    const char *names[32];
-    for (int i = 0; i < op_row_count(); i++)
-        names[i] = op_row(i)->name;
-    struct diag *m = diag_error(b->d, D_UNKNOWN_OPERATOR, n->at, "there is no operator '%s'", n->text);
+    const int n = op_row_count();
+    const char **names = arena_new(b->a, const char *, n + b->nown_ops);
+    for (int i = 0; i < n + b->nown_ops; i++)
+        names[i] = i < n ? op_row(i)->name : b->own_op[i - n].name;
+    struct diag *m = diag_error(b->d, D_UNKNOWN_OPERATOR, at, "there is no operator '%s'", name);
     static const char *const habits[][2] = { { "sum", "add" },  { "+", "add" },       { "*", "mul" },
                                              { "prod", "mul" }, { "product", "mul" }, { "plus", "add" },
                                              { "all", "and" },  { "any", "or" } };
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
-        if (!strcmp(n->text, habits[i][0])) {
+        if (!strcmp(name, habits[i][0])) {
             diag_hint(b->d, m, "it is called %s", habits[i][1]);
             return NULL;
         }
-    const char *way = way_out("operator", n->text);
+    const char *way = way_out("operator", name);
     if (way)
         diag_hint(b->d, m, "%s", way);
     else
-        diag_suggest(b->d, m, n->text, names, op_row_count());
+        diag_suggest(b->d, m, name, names, n + b->nown_ops);
     return NULL;
 }
 
 static void build_builtin(struct builder *b, const struct entry *entry, struct reduction *r, int *map_type)
 {
-    const struct op_row *row = op_row_find(b, entry->operator);
+    const struct op_row *row = op_row_find(b, entry->operator->text, entry->operator->at);
     enum ty accumulator = entry->accumulator ? parse_type_name(b, entry->accumulator) : TY_NONE;
     if (!row)
         return;
@@ -323,10 +340,10 @@ static void build_entry(struct builder *b, const struct entry *entry)
 {
     struct reduction r = { .name = entry->name, .at = entry->operator->at };
     int map_type = T_ANY;
-    if (entry->operator->kind == Y_SCALAR)
-        build_builtin(b, entry, &r, &map_type);
-    else
+    if (op_is_own(b, entry->operator))
         build_user(b, entry, &r);
+    else
+        build_builtin(b, entry, &r, &map_type);
     contract_maps(b, &r);
     build_init(b, &r);
     check_empty(b, &r);

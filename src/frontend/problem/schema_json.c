@@ -100,7 +100,8 @@ static void vocabulary(struct str *out)
         names[n] = op_row(n)->name;
     str_add(out, "]},\n    \"operator_name\": {\"enum\": [");
     name_list(out, names, n);
-    str_add(out, "]},\n    \"boundary_mode\": {\"enum\": [");
+    str_add(out, "]},\n    \"own_name\": {\"type\": \"string\", \"pattern\": \"^[A-Za-z_][A-Za-z0-9_]*$\"},\n    "
+                 "\"boundary_mode\": {\"enum\": [");
     name_list(out, boundary_names, boundary_count());
     str_add(
         out,

@@ -72,6 +72,13 @@ static const char *two_values(const struct ynode *x, const struct ynode *y)
     return NULL;
 }
 
+/* The let or operator that is another one in each of the two trees; NULL: there is none. */
+static const char *two_meanings(const struct ynode *x, const struct ynode *y)
+{
+    const char *let = two_values(ynode_get(x, "let"), ynode_get(y, "let"));
+    return let ? let : two_values(ynode_get(x, "operators"), ynode_get(y, "operators"));
+}
+
 /* The lets of the map, then those that its outputs become, then the reader's.  NULL: a name has two values. */
 static struct ynode *lets_of_both(struct arena *a, const struct part *map, const struct part *reader,
                                   const char **clash)
@@ -84,7 +91,7 @@ static struct ynode *lets_of_both(struct arena *a, const struct part *map, const
         node_put(made, pair->key,
                  converted(a, map->problem->output[i].array.field[0].type, ynode_get(pair->value, "value")));
     }
-    *clash = two_values(theirs, own);
+    *clash = two_meanings(map->root, reader->root);
     return *clash ? NULL : pairs_of_both(a, pairs_of_both(a, theirs, made, NULL), own, NULL);
 }
 
@@ -128,19 +135,19 @@ static void put_both(struct arena *a, struct ynode *root, const char *key, const
 static void put_more(const struct stages_builder *sb, struct ynode *root, const struct part *writer,
                      const struct part *part, struct ynode *outputs)
 {
-    static const char *const both[] = { "let", "params", "assume" };
+    static const char *const both[] = { "operators", "let", "params", "assume" };
     struct arena *a = sb->b->a;
     struct ynode *inputs = inputs_of_both(sb, writer, part);
     node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
     node_put(root, node_scalar(a, "outputs", outputs->at),
              pairs_of_both(a, ynode_get(writer->root, "outputs"), outputs, NULL));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         put_both(a, root, both[i], writer, part, NULL);
 }
 
 static bool is_merged(const char *key)
 {
-    static const char *const keys[] = { "inputs", "params", "let", "assume" };
+    static const char *const keys[] = { "inputs", "params", "let", "assume", "operators" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
             return true;
@@ -172,6 +179,7 @@ const struct ynode *fused_root(struct stages_builder *sb, const struct part *rea
     struct ynode *inputs = inputs_of_both(sb, map, reader);
     node_put(root, node_scalar(a, "inputs", inputs->at), inputs);
     node_put(root, node_scalar(a, "let", lets->at), lets);
+    put_both(a, root, "operators", reader, map, NULL);
     put_both(a, root, "params", reader, map, NULL);
     put_both(a, root, "assume", reader, map, map->problem);
     return root;
@@ -214,7 +222,7 @@ const struct ynode *joined_root(struct stages_builder *sb, const struct part *wr
                        *entries = ynode_get(more, "reductions"), *outputs = ynode_get(more, "outputs");
     struct ynode *root = node_mapping(a, writer->root->at, writer->root->count + 6),
                  *added = node_mapping(a, outputs->at, outputs->count);
-    *clash = two_values(ynode_get(writer->root, "let"), ynode_get(more, "let"));
+    *clash = two_meanings(writer->root, reduction->root);
     if (*clash)
         return NULL;
     for (int i = 0; i < outputs->count; i++)
@@ -280,7 +288,7 @@ const struct ynode *valued_root(struct stages_builder *sb, const struct part *wr
     struct arena *a = sb->b->a;
     const struct ynode *outputs = ynode_get(map->root, "outputs");
     struct ynode *root = own_keys(a, writer, "outputs"), *added = node_mapping(a, outputs->at, outputs->count);
-    *clash = two_values(ynode_get(writer->root, "let"), ynode_get(map->root, "let"));
+    *clash = two_meanings(writer->root, map->root);
     if (*clash)
         return NULL;
     for (int i = 0; i < outputs->count; i++) {

@@ -77,12 +77,38 @@ static void take_lets(const struct stages_builder *sb, struct names *used, bool 
     }
 }
 
+/* The operators of the whole that the stage mentions, and its own; what they mention joins `used`. */
+static struct ynode *operators_of(const struct stages_builder *sb, const struct ynode *own, struct names *used)
+{
+    const struct ynode *all = of_whole(sb, "operators");
+    const int count = all ? all->count : 0;
+    struct ynode *n = node_mapping(sb->b->a, sb->b->root->at, count + (own ? own->count : 0));
+    for (int i = 0; i < count; i++)
+        if (names_find(used, all->pair[i].key->text) >= 0) {
+            node_put(n, all->pair[i].key, all->pair[i].value);
+            names_collect(used, all->pair[i].value);
+        }
+    for (int i = 0; own && own->kind == Y_MAPPING && i < own->count; i++)
+        node_put(n, own->pair[i].key, own->pair[i].value);
+    return n;
+}
+
+static void operators_check(const struct stages_builder *sb, const struct names *used)
+{
+    const struct ynode *all = of_whole(sb, "operators");
+    for (int i = 0; all && i < all->count; i++)
+        if (names_find(used, all->pair[i].key->text) < 0)
+            diag_warning(sb->b->d, D_UNUSED, all->pair[i].key->at, "nothing uses the operator '%s'",
+                         all->pair[i].key->text);
+}
+
 void lets_check(const struct stages_builder *sb)
 {
     const struct ynode *lets = of_whole(sb, "let");
     struct names used = { .arena = sb->b->a };
     bool *taken = arena_new(sb->b->a, bool, lets ? lets->count + 1 : 1);
     names_collect(&used, sb->stages);
+    operators_check(sb, &used);
     if (of_whole(sb, "iterate"))
         names_collect(&used, of_whole(sb, "iterate"));
     take_lets(sb, &used, taken);
@@ -228,8 +254,8 @@ static bool later_is_read(const struct stages_builder *sb, int number, const str
 
 static bool is_of_whole(const char *key)
 {
-    static const char *const keys[] = { "name",   "ptxgen", "params", "inputs",  "let",
-                                        "assume", "stages", "fuse",   "contract" };
+    static const char *const keys[] = { "name",   "ptxgen", "params", "inputs",   "let",
+                                        "assume", "stages", "fuse",   "contract", "operators" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(keys[i], key))
             return true;
@@ -266,9 +292,10 @@ const struct ynode *stage_root(struct stages_builder *sb, int number)
     bool *taken = arena_new(a, bool, lets ? lets->count + 1 : 1);
     if (!node_is(sb->b, own, Y_MAPPING, "a stage, as {kind: …, outputs: …}") || !own_keys_fit(sb, own))
         return NULL;
-    struct ynode *root = node_mapping(a, own->at, own->count + 9);
+    struct ynode *root = node_mapping(a, own->at, own->count + 10);
     names_collect(&used, own);
     take_lets(sb, &used, taken);
+    struct ynode *operators = operators_of(sb, ynode_get(own, "operators"), &used);
     if (later_is_read(sb, number, &used))
         return NULL;
     struct ynode *inputs = inputs_of(sb, ynode_get(own, "inputs"), &used, name->at);
@@ -279,6 +306,7 @@ const struct ynode *stage_root(struct stages_builder *sb, int number)
             node_put(root, own->pair[i].key, own->pair[i].value);
     node_put(root, node_scalar(a, "inputs", name->at), inputs);
     put_named(a, root, "params", params_of(sb, &used));
+    put_named(a, root, "operators", operators);
     put_named(a, root, "let", lets_of(sb, ynode_get(own, "let"), taken));
     put_named(a, root, "assume", facts_of(sb, inputs, own));
     if (level && !ynode_get(own, "determinism"))

@@ -34,10 +34,25 @@ static bool size_same(const struct twins *t, int x, int y)
     return x < 0 || y < 0 ? x == y : !strcmp(t->of->size[x].name, t->in->size[y].name);
 }
 
-static bool which_same(const struct twins *t, const struct expr *x, const struct expr *y)
+static bool same(struct twins *t, const struct expr *x, const struct expr *y);
+
+static bool operator_same(struct twins *t, const struct op *x, const struct op *y)
+{
+    bool is = x->nfields == y->nfields && x->nlets == y->nlets && x->commutative == y->commutative;
+    for (int i = 0; is && i < x->nlets; i++)
+        is = same(t, x->let[i].value, y->let[i].value);
+    for (int f = 0; is && f < x->nfields; f++)
+        is = x->field[f] == y->field[f] && same(t, x->identity[f], y->identity[f]) &&
+             same(t, x->combine[f], y->combine[f]);
+    return is;
+}
+
+static bool which_same(struct twins *t, const struct expr *x, const struct expr *y)
 {
     switch (x->kind) {
-    case EX_GATHER: return input_same(t, x->which, y->which) && input_same(t, x->which2, y->which2);
+    case EX_GATHER:
+        return input_same(t, x->which, y->which) && input_same(t, x->which2, y->which2) &&
+               operator_same(t, t->of->gatherer[x->op].op, t->in->gatherer[y->op].op);
     case EX_INPUT:
     case EX_AT:
     case EX_NEIGHBOUR: return input_same(t, x->which, y->which);
@@ -49,8 +64,6 @@ static bool which_same(const struct twins *t, const struct expr *x, const struct
     default: return x->which == y->which && x->which2 == y->which2;
     }
 }
-
-static bool same(struct twins *t, const struct expr *x, const struct expr *y);
 
 static bool let_same(struct twins *t, const struct expr *x, const struct expr *y)
 {
@@ -98,7 +111,7 @@ static bool same(struct twins *t, const struct expr *x, const struct expr *y)
                same(t->results, t->results->of->output[result].value[0], unconverted(y));
     if (x->kind == EX_LET)
         return let_same(t, x, y);
-    if (x->kind != y->kind || x->type != y->type || x->op != y->op || x->field != y->field ||
+    if (x->kind != y->kind || x->type != y->type || (x->kind != EX_GATHER && x->op != y->op) || x->field != y->field ||
         x->noffsets != y->noffsets || x->imm.u != y->imm.u || x->nargs != y->nargs || !which_same(t, x, y))
         return false;
     for (int i = 0; i < x->noffsets; i++)

@@ -83,7 +83,7 @@ bool kept_is_second(const struct ynode *own);
 bool kept_fits(struct builder *b, const struct problem *p);
 /* The tree of stage `number`; NULL after a message. */
 const struct ynode *stage_root(struct stages_builder *sb, int number);
-/* After the stages: warns of lets of the whole that nothing uses; reports facts about what is not there. */
+/* After the stages: warns of lets and operators of the whole that nothing uses; reports facts about what is not there. */
 void lets_check(const struct stages_builder *sb);
 /* Warns of elements that no stage writes, and that are read. */
 void unwritten_check(struct stages_builder *sb);
@@ -101,7 +101,7 @@ struct fusing {
 };
 /* The text, with A for the array and B for the stage. */
 const char *fuse_because(const struct fusing *f, const char *format, const char *name, const char *array);
-/* How two parts become one: the tree of the whole with the part in it (NULL: both have a let of the name *clash), and the
+/* How two parts become one: the tree of the whole with the part in it (NULL: both have a let or an operator of the name *clash), and the
  * proof that its problem is both. */
 struct fuse_way {
     const struct ynode *(*root)(struct stages_builder *sb, const struct part *whole, const struct part *part,

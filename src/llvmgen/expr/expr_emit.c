@@ -211,7 +211,7 @@ static kb_val emit_if(kb *k, struct emit_env *env, const struct expr *e)
 
 static kb_val emit_operation(kb *k, struct emit_env *env, const struct expr *e)
 {
-    kb_val arg[EXPR_ARG_MAX];
+    kb_val arg[OPERANDS_MAX];
     if (env->is_index && e->kind == EX_BINARY && e->op == BIN_EQ && e->arg[0]->kind == EX_INDEX)
         return env->is_index(k, env, emit_expr(k, env, e->arg[1]));
     for (int i = 0; i < e->nargs; i++)

@@ -26,7 +26,7 @@ kb_val emit_fold_identity(kb *k, enum fold op, enum ty t)
 kb_val emit_fold(kb *k, enum fold op, kb_val a, kb_val b)
 {
     static const enum binary binary[] = {
-        [FOLD_ADD] = BIN_ADD, [FOLD_MUL] = BIN_MUL, [FOLD_AND] = BIN_AND, [FOLD_OR] = BIN_OR, [FOLD_XOR] = BIN_XOR
+        [FOLD_ADD] = BIN_ADD, [FOLD_MUL] = BIN_MUL, [FOLD_AND] = BIN_AND, [FOLD_OR] = BIN_OR
     };
     const kb_val both[] = { a, b };
     if (op == FOLD_MIN || op == FOLD_MAX)

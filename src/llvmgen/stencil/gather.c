@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather.c - neighbours whose offsets are an input: a fold over its rows. */
+/* gather.c - neighbours whose offsets are an input: their states are combined row by row. */
 #include "stencil_gen.h"
+
+#include "llvmgen/builder/kb_impl.h"
 
 /* Offset of row `row` along dimension d, i64. */
 static kb_val row_offset(struct gen *g, const struct expr *e, kb_val row, int d)
@@ -34,26 +36,46 @@ static void neighbour(struct stencil_point *sp, const struct expr *e, kb_val row
     }
 }
 
-kb_val stencil_gather(struct stencil_point *sp, const struct expr *e)
+/* The combined state of all rows; the identity where there are none. */
+static kb_tup combined(struct stencil_point *sp, const struct expr *e)
 {
     struct gen *g = sp->w->g;
     kb *k = g->k;
+    const struct op *op = g->p->gatherer[e->op].op;
+    struct emit_env *env = &sp->pt.env;
     const kb_val *outer = sp->neighbour;
-    kb_var sum = kb_var_new(k, emit_fold_identity(k, (enum fold)e->op, e->type), "gathered");
+    kb_tvar sum = kb_var_new(k, emit_identity(k, op, env), "gathered");
     kb_for(k, row, kb_imm(k, TY_I64, 0), gen_extent(g, &g->p->input[e->which2].array.dim[0]), 1) {
         kb_val field[STATE_FIELDS_MAX];
         neighbour(sp, e, row, field);
         sp->neighbour = field;
-        const struct emit_sum *const around = sp->pt.env.sum;
+        const struct emit_sum *const around = env->sum;
         const struct emit_sum rows = { .dimension = g->p->input[e->which2].array.dim[0].size, .index = row };
-        sp->pt.env.sum = &rows; /* for weights; no sum is around a gather */
-        const kb_val term = emit_expr(k, &sp->pt.env, e->arg[0]);
-        sp->pt.env.sum = around;
-        const kb_val next = emit_fold(k, (enum fold)e->op, kb_get(k, sum), term);
+        env->sum = &rows; /* for weights; no sum is around a gather */
+        const kb_tup term = emit_exprs(k, env, op->nfields, e->arg);
+        env->sum = around;
+        const kb_tup next = emit_combine(k, op, env, kb_get(k, sum), term);
         kb_set(k, sum, kb_select(k, kb_eq(k, row, 0), term, next));
     }
     sp->neighbour = outer;
     return kb_get(k, sum);
+}
+
+/* All fields of a state have one loop. */
+kb_val stencil_gather(struct stencil_point *sp, const struct expr *e)
+{
+    kb *k = sp->w->g->k;
+    struct gathered *known = sp->gathered;
+    while (known && !(expr_same_state(known->e, e) && kb_reaches(k, known->place)))
+        known = known->older;
+    if (!known && !(known = kb_scratch(k, sizeof *known)))
+        return kb_imm(k, e->type, 0); /* out of memory, which has been noted */
+    if (!known->e) {
+        const kb_tup x = combined(sp, e);
+        *known = (struct gathered){ sp->gathered, e, x, kb_place(k) };
+        sp->gathered = known;
+    }
+    return known->x.e[e->field];
 }
 
 /* ---- how far gathers reach --------------------------------------------------------------------------------------- */

@@ -127,6 +127,14 @@ uint64_t ends_in_words(const struct window *w);
  * NULL: never. */
 kb_val window_index(struct window *w, const struct input *in, const struct reach *r, int d, int at, kb_val *beyond);
 
+/* What a gather has combined at a point, and where that was emitted. */
+struct gathered {
+    struct gathered *older;
+    const struct expr *e; /* any field of it */
+    kb_tup x;
+    unsigned place;
+};
+
 enum { VALUES_MAX = 64 }; /* of a point, that are computed once */
 
 /* One point of a window. */
@@ -137,6 +145,7 @@ struct stencil_point {
     kb_val exists;           /* bool */
     kb_val skip;             /* bool: its surroundings leave an array whose boundary is `interior`; ir NULL: never */
     const kb_val *neighbour; /* fields, inside a gather */
+    struct gathered *gathered;
     struct emit_cached value[VALUES_MAX];
 };
 

@@ -37,7 +37,7 @@ static bool is_leaf(const struct problem *p, const struct expr *e, struct reads 
 /* Only one operand of what grows reads planes before the last, and this operand grows. */
 static struct reads visit(const struct problem *p, const struct expr *e, struct parts *parts)
 {
-    struct reads of, arg[EXPR_ARG_MAX];
+    struct reads of, arg[OPERANDS_MAX];
     const struct expr *before = NULL;
     int until = 0;
     if (is_leaf(p, e, &of))

@@ -4,11 +4,12 @@
 
 #include <stdio.h>
 
-#define REDUCE  "kind: reduce\n"
-#define STENCIL "kind: stencil\ninputs: {x: \"f32[n]\"}\n"
-#define MAP     "kind: map\ninputs: {x: \"i32[n]\"}\n"
-#define TABLE   "kind: map\ninputs: {i: \"i32[n]\", t: \"f32[k, q]\"}\n"
-#define LOSS    "kind: reduce\ninputs: {z: \"f32[b, v]\", label: \"i32[b]\"}\n"
+#define REDUCE      "kind: reduce\n"
+#define STENCIL_OFF "kind: stencil\ninputs: {x: \"f32[n]\", o: \"i32[p]\"}\n"
+#define STENCIL     "kind: stencil\ninputs: {x: \"f32[n]\"}\n"
+#define MAP         "kind: map\ninputs: {x: \"i32[n]\"}\n"
+#define TABLE       "kind: map\ninputs: {i: \"i32[n]\", t: \"f32[k, q]\"}\n"
+#define LOSS        "kind: reduce\ninputs: {z: \"f32[b, v]\", label: \"i32[b]\"}\n"
 #define PAIR                                                                                                           \
     "operator: {state: {first: f32, second: f32, n: i32}, combine: {first: a.first, second: b.second, n: a.n}}\n"      \
     "map: {first: x, second: x, n: 1}\n"
@@ -109,6 +110,17 @@ static const struct {
     { REDUCE
       "inputs: {x: \"f32[n]\", o: \"i32[p]\"}\nmap: \"gather(x, o, k, add, k)\"\noperator: add\noutputs: {s: f32}\n",
       "the 'map' of a reduction cannot gather [PTXG-2214]" },
+    { STENCIL_OFF "outputs: {y: {type: \"f32[n]\", value: \"gather(x, o, k, argmax, k).index\"}}\n",
+      "'argmax' combines states of 2 fields, and gather() takes an expression for each, not 1 [PTXG-2210]" },
+    { STENCIL_OFF "outputs: {y: {type: \"f32[n]\", value: \"gather(x, o, k, argmax, k).index\"}}\n",
+      "hint: in the order of the state: value, index" },
+    { STENCIL_OFF "outputs: {y: {type: \"f32[n]\", value: \"gather(x, o, k, sum, k)\"}}\n", "hint: it is called add" },
+    { STENCIL_OFF "operators: {ours: {state: f32, identity: 0, combine: a - b}}\n"
+                  "outputs: {y: {type: \"f32[n]\", value: \"gather(x, o, k, ours, k)\"}}\n",
+      "the operator of a gather must commute, and 'ours' does not [PTXG-2214]" },
+    { STENCIL_OFF "operators: {ours: {state: f32, identity: 0, combine: a - b}}\n"
+                  "outputs: {y: {type: \"f32[n]\", value: \"gather(x, o, k, ours, k)\"}}\n",
+      "say so in the operator: commutative: true" },
     /* indices, and functions over a dimension */
     { MAP "outputs: {y: {type: \"i32[n]\", value: \"x[x]\"}}\n", "the element at an index is at(x, x)" },
     { TABLE "outputs: {y: {type: \"f32[n]\", value: \"t[i, 0]\"}}\n", "the element at an index is at(t, i)" },

@@ -159,6 +159,22 @@ static const struct good good[] = {
       "  any: {type: \"i32[n]\", value: \"gather(x, off, k, or, k)\"}\n",
       { "gather(x, off, neighbour, and, ((neighbour > 0) and (neighbour < 9)))",
         "gather(x, off, neighbour, or, neighbour)" } },
+    /* operators of one's own; all fields of a let that is a state; what is lifted, and what is one structure */
+    { "kind: stencil\ninputs: {x: \"f32[n]\", off: \"i32[p]\"}\noperators:\n"
+      "  ours: {state: {v: f64, i: i64}, identity: {v: 0, i: 0}, let: {m: a.v + b.v}, combine: {v: m, i: a.i + "
+      "b.i}}\n"
+      "let: {g: \"gather(x, off, k, ours, k, index(p))\"}\noutputs:\n  o: {type: {v: f64, i: i64}, shape: [n], value: "
+      "g}\n  q: {type: \"f64[n]\", value: \"g.v + gather(x, off, k, welford, f64(k)).mean\"}\n",
+      { "operator ours: user", "  let m: f64 = (a.v + b.v)", "  combine.v: f64 = m",
+        "let g.i: i64 = gather(x, off, neighbour, ours, f64(neighbour), index(p)).i", "  value.i = g.i",
+        "  value = (g.v + gather(x, off, neighbour, welford, f64(1.0), f64(neighbour), f64(0.0)).mean)" } },
+    { "kind: stencil\ninputs: {z: {type: {index: u8, value: i8}, shape: [n]}, off: \"i32[p]\"}\n"
+      "outputs: {o: {type: {value: i8, index: u8}, shape: [n], value: \"gather(z, off, k, argmin, k)\"}}\n",
+      { "  value.index = gather(z, off, neighbour, argmin, neighbour.value, neighbour.index).index" } },
+    { REDUCE X "operators: {ours: {state: f32, combine: \"max(a, b)\"}}\nreductions: {r: {operator: ours}, t: {map: x "
+               "* x, operator: ours}}\noutputs: {r: f32, t: f32}\n",
+      { "reduction r: user, commutative, exact, identity-free", "reduction t: user, commutative, exact, identity-free",
+        "  combine: f32 = max(a, b)" } },
     /* values beside a gather() whose rows are a dimension, too */
     { "kind: map\ninputs: {x: \"f32[n, p]\", off: \"i32[p, 2]\", c: \"f32[n]\"}\n"
       "outputs: {y: {type: \"f32[n, p]\", value: \"gather(x, off, k, add, k) * c\"}}\n",
@@ -288,6 +304,7 @@ static const struct bad bad[] = {
     { 2211, 3, 11, 1, REDUCE "inputs: {x: \"f32[n]\", t: {type: {re: f32}, shape: [n]}}\nmap: \"x + at(t, 0)\"\n" SUM },
     { 2203, 3, 20, 1,
       REDUCE "inputs: {x: \"f32[n]\", t: {type: {re: f32}, shape: [n]}}\nmap: \"x + at(t, 0).im\"\n" SUM },
+#include "gathers.def"
 #include "sums.def"
     { 2101, 3, 57, 1,
       "kind: stencil\ninputs: {x: \"i32[n]\", off: \"i32[p]\"}\noutputs: {o: {type: \"i32[n]\", value: \"gather(x, "

@@ -234,6 +234,24 @@ Test(ref_stencil, stencil)
                   "  all: {type: 'i32[n]', value: 'gather(x, off, k, and, k)'}\n"
                   "  any: {type: 'i32[n]', value: 'gather(x, off, k, or, k)'}\n"
                   "  none: {type: 'bool[n]', value: 'gather(x, off, k, and, k > 10)'}\n" },
+        { .name = "gather the largest and its row, the first of equal ones",
+          .size = { 4, 3 },
+          .input = { V(3, 1, 3, 2), V(0, 1, 2) },
+          .output = { V(3, 3, 3, 2), V(0, 1, 0, 0), V(14, 12, 14, 12) },
+          .spec =
+              "kind: stencil\ninputs: {x: 'i32[n]', off: 'i32[p]'}\nboundary: clamp\n"
+              "operators: {both: {state: {s: i32, t: i32}, identity: {s: 0, t: 0}, combine: {s: a.s + b.s, t: a.t + "
+              "b.t}}}\n"
+              "let: {g: 'gather(x, off, k, argmax, k, i32(index(p)))', h: 'gather(x, off, k, both, k, k + 1)'}\n"
+              "outputs:\n  y: {type: 'i32[n]', value: g.value}\n  i: {type: 'i32[n]', value: g.index}\n"
+              "  s: {type: 'i32[n]', value: h.s + h.t - 3}\n" },
+        { .name = "gather states of no rows",
+          .size = { 2, 0 },
+          .input = { V(12, 10), NOTHING },
+          .output = { V(-7, -7) },
+          .spec = "kind: stencil\ninputs: {x: 'i32[n]', off: 'i32[p]'}\n"
+                  "operators: {ours: {state: i32, identity: -7, combine: a + b}}\n"
+                  "outputs: {y: {type: 'i32[n]', value: 'gather(x, off, k, ours, k)'}}\n" },
         { .name = "three dimensions",
           .size = { 2, 1, 2 },
           .input = { V(1, 2, 3, 4) },
