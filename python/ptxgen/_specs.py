@@ -33,7 +33,7 @@ def yaml(spec, indent=""):
     lines = []
     for key, item in spec.items():
         line = f"{indent}{key}: {scalar(item) if not isinstance(item, (Mapping, list, tuple)) else flow(item)}"
-        if isinstance(item, Mapping) and (not indent and key in ("inputs", "outputs", "operator", "reductions", "scans", "let", "stages")
+        if isinstance(item, Mapping) and (not indent and key in ("inputs", "outputs", "operator", "operators", "reductions", "scans", "let", "stages")
                                        or len(line) > 100 or "kind" in item):
             lines += [f"{indent}{key}:", yaml(item, indent + "  ")]
         else:
@@ -191,6 +191,8 @@ def build(kind, inputs, outputs, keys):
         lets[name], known[name] = expressions(item, known, None)
     spec = {"kind": kind, **{key: keys.pop(key) for key in ("name", "doc") if key in keys}, "inputs": inputs}
     spec.update({key: keys.pop(key) for key in ("params", "boundary") if key in keys})
+    own = {name: item.spec if isinstance(item, Operator) else item for name, item in keys.pop("operators", {}).items()}
+    spec.update({"operators": own} if own else {})
     lists = {key: keys.pop(key) for key in ("reductions", "scans") if key in keys}
     only = element(next(iter(inputs.values()))) if len(inputs) == 1 else None
     body, type_ = combined(keys, known, lets, only)

@@ -63,6 +63,19 @@ class Same(unittest.TestCase):
         g = ptxgen.scan({"x": "i32[n]"}, segments, map=mss_map, outputs={"best": ("i32[n]", lambda s: s.best)}, name="scan_mss")
         np.testing.assert_array_equal(g(x), spec("scan_mss")(x))
 
+    def test_an_operator_with_a_name(self):
+        @ptxgen.operator(identity={"first": -np.inf, "second": -np.inf})
+        def two(a: {"first": "f32", "second": "f32"}, b):
+            return {"first": ops.max(a.first, b.first), "second": ops.max(ops.min(a.first, b.first), ops.max(a.second, b.second))}
+        x, off = RANDOM.standard_normal(200, "f4"), np.array([-3, 0, 1, 7], "i4")
+        f = ptxgen.stencil({"x": "f32[n]", "off": "i32[p]"}, operators={"two": two}, let={"best": "gather(x, off, k, two, k, -inf)"},
+                           outputs={"y": ("f32[n]", "best.second")})
+        np.testing.assert_array_equal(f(x, off), np.sort(x[np.clip(np.arange(200)[:, None] + off, 0, 199)])[:, -2])
+        g = ptxgen.reduce({"x": "f32[n]"}, "two", operators={"two": two}, map={"first": "x", "second": "-inf"}, outputs={"y": ("f32", "r.second")})
+        self.assertEqual(g(x), np.sort(x)[-2])
+        with self.assertRaisesRegex(ptxgen.UnsupportedError, "gather"):
+            ptxgen.vjp(f)
+
     def test_scans(self):
         x = RANDOM.standard_normal(1000, "f4")
         f = ptxgen.scan({"x": "f32[n]"}, "add", mode="exclusive", direction="reverse", outputs={"after": "f32[n]"})

@@ -143,9 +143,12 @@ class Parser:
         for _ in range(4):
             words.append(self.take()[1])
             self.take(',')
-        node = self.expression()
+        nodes = [self.expression()]
+        while self.peek() == ',':
+            self.take()
+            nodes.append(self.expression())
         self.take(')')
-        return ('gather', *words, node)
+        return ('gather', *words, nodes)
 
 
 def parse(text):

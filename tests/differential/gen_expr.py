@@ -25,7 +25,9 @@ class Types:
         return self.resolve(name)
 
     def gather(self, words):
-        return '', type_of(words[4], self)
+        name, types = words[3], [type_of(node, self) for node in words[4]]
+        return '', self.names.known[name] if name in self.names.known else types[0] if len(types) == 1 else \
+            (('value', types[0]), ('index', types[1]))
 
     def at(self, words):
         return self.resolve(words[0])

@@ -113,7 +113,7 @@ class Operators:
 
     def small_map(self, t, names):
         """Integers stay small integers."""
-        whole = {x: [n for n in texts if not n.startswith(('let', 'gather', 'at(', *SUMS, 'out', 'next'))]
+        whole = {x: [n for n in texts if not n.startswith(('let', 'gather', 'near', 'at(', *SUMS, 'out', 'next'))]
                  for x, texts in names.by_type.items() if isinstance(x, str)}
         if whole.get(t):
             return self.random.choice(whole[t])

@@ -226,7 +226,31 @@ class SpecMaker(By, Kept, Placed, Parts):
         names.known.update({n: inner.known[n] for n in ('k', 'weights') if n in inner.known})
         each = self.make.expression(t, inner, 1)
         each = f'k{field}' if is_literal(each, inner) else each
-        names.add(f'gather({name}, offs, k, {r.choice(operators)}, {each})', t)
+        if t != 'bool' and self.chance(0.5):
+            self.gathered_state(names, f'gather({name}, offs, k', t, each)
+        else:
+            names.add(f'gather({name}, offs, k, {r.choice(operators)}, {each})', t)
+
+    def gathered_state(self, names, begin, t, each):
+        """With fields, of a built-in operator or the spec's own, from the call or through a let; or an own scalar."""
+        r, index = self.random, self.random.choice(['index(p)', 'i32(index(p))', 'i16(index(p))'])
+        kind = 'i64' if index == 'index(p)' else index[:3]
+        fields, args, name = (('value', t), ('index', kind)), f'{each}, {index}', r.choice(['argmin', 'argmax', 'two', 'pair', 'low'])
+        own = {'two': {'state': {'value': t, 'next': t}, 'identity': {'value': '0', 'next': '1'}, 'combine': {
+                   'value': 'max(a.value, b.value)', 'next': 'max(min(a.value, b.value), max(a.next, b.next))'}},
+               'pair': {'state': {'value': t, 'row': kind}, 'identity': {'value': '0', 'row': '0'}, 'let': {'both': 'a.row ^ b.row'},
+                        'combine': {'value': 'a.value + b.value', 'row': 'both'}},
+               'low': {'state': t, 'identity': '1', 'combine': 'if b < a then b else a', 'commutative': 'true'}}.get(name)
+        if own:
+            self.spec['operators'] = {name: own}
+            fields = t if name == 'low' else tuple(own['state'].items())
+            args = f'{each}, {each}' if name == 'two' else args if name == 'pair' else each
+            names.known[name] = fields
+        text = f'{begin}, {name}, {args})'
+        if name != 'low' and self.chance(0.5):
+            self.spec.setdefault('let', {})['near'] = text
+            text = 'near'
+        names.add(text, fields)
 
     def iterate(self, names):
         """Feeds outputs back to inputs of the same type and shape."""
@@ -278,6 +302,8 @@ class SpecMaker(By, Kept, Placed, Parts):
         self.places()
         if 'offs' in self.spec['inputs'] and 'gather(' not in str(self.spec):
             del self.spec['inputs']['offs']
+        if self.spec.get('operators') and not any(f', {n}, ' in str({**self.spec, 'operators': 0}) for n in self.spec['operators']):
+            del self.spec['operators']
         if 'weights' in self.spec['inputs'] and 'weights' not in str({**self.spec, 'inputs': 0}):
             del self.spec['inputs']['weights']
         if self.table and 'at(tab' in str(self.spec):

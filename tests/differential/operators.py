@@ -25,10 +25,6 @@ def lowest(t):
     return -INF if is_float(t) else int_range(t)[0]
 
 
-def gather_start(name, t):
-    return scalar_identity(name, t)
-
-
 def scalar_identity(name, t):
     if name in ('add', 'mul'):
         return float(name == 'mul') if is_float(t) else int(name == 'mul')
@@ -98,6 +94,24 @@ def builtin(name, state):
     combine = builtin_combine(name, state)
     identity = None if name in ('first', 'last') else scalar_identity(name, state)
     return Operator(name, state, identity, lambda a, b, _: combine(a, b))
+
+
+# ---- gathers -----------------------------------------------------------------------------------
+def gathered(place, name, nodes):
+    """(operator, states) of neighbours whose values are in the names of the place, for an operator of this name."""
+    entry = (place.run.spec.get('operators') or {}).get(name)
+    if entry is None:
+        columns = [place.values_of(node) for node in nodes]
+        operator = builtin(name, columns[0][1] if len(nodes) == 1 else (('value', columns[0][1]), ('index', columns[1][1])))
+    else:
+        operator = own(entry, place)
+        fields = operator.state if isinstance(operator.state, tuple) else (('', operator.state),)
+        columns = []
+        for node, (_, kind) in zip(nodes, fields):
+            text, t = place.flattened(node, None if typed(place, node) else kind)
+            columns.append((place.values(converted(place.compiler, text, t, kind)), kind))
+    states = columns[0][0] if len(nodes) == 1 else list(zip(*(values for values, _ in columns)))
+    return operator, states
 
 
 # ---- a spec's own ------------------------------------------------------------------------------

@@ -125,36 +125,32 @@ class Place:
         return self.run.reader.placed(name, list(zip(*columns))), array.type
 
     def gather(self, words):
-        x, offsets, k, operator, node = words
-        key = ('gather', x, offsets, k, operator, repr(node))
-        return self.cached(key, lambda: self.listed(*self.gathered(x, offsets, k, operator, node)))
+        x, offsets, k, operator, nodes = words
+        key = ('gather', x, offsets, k, operator, repr(nodes))
+        return self.cached(key, lambda: self.listed(*self.gathered(x, offsets, k, operator, nodes)))
 
-    def gathered(self, x, offsets, k, operator, node):
-        from operators import gather_start, builtin_combine  # which needs places itself
+    def gathered(self, x, offsets, k, name, nodes):
+        from operators import gathered  # which needs places itself
         array, table = self.run.arrays[x], self.run.arrays[offsets]
         rows = self.offset_rows(offsets, table)
-        result, t = None, None
+        result, operator = None, None
         along = table.shape[0][0]
         for j, row in enumerate(rows or [None]):
             at = row if row is not None else (0,) * len(array.keys)
             near = {k: (self.run.reader.read(x, self.dims, at, row is not None), array.type)}
             inner = Inner(self, near) if along in self.dims else Running(self, along, j, near)
-            values, t = inner.values_of(node)
-            if result is None and row is not None:
-                result = values
-                continue
-            if result is None:
-                result = [gather_start(operator, t)] * self.count
-            if row is not None:
-                combine = builtin_combine(operator, t)
-                result = [combine(a, b) for a, b in zip(result, values)]
-        return result, t
+            operator, values = gathered(inner, name, nodes)
+            if row is None:
+                result = [operator.identity] * self.count
+            else:
+                result = values if result is None else [operator.combine(a, b, i) for i, (a, b) in enumerate(zip(result, values))]
+        return result, operator.state
 
     def sum(self, words):
         return self.cached(('sum', repr(words)), lambda: self.listed(*self.summed(*words)))
 
     def summed(self, function, dim, node):
-        from operators import gather_start, builtin_combine  # which needs places itself
+        from operators import scalar_identity, builtin_combine  # which needs places itself
         extent, result = self.run.extent[dim], None
         for j in range(max(extent, 1)):
             inner = Running(self, dim, j)
@@ -166,7 +162,7 @@ class Place:
                 result = list(map(operation('fma', t), *factors, result))
             else:
                 result = values if j == 0 else [combine(a, b) for a, b in zip(result, values)]
-        return (result if extent else [gather_start(SUMS[function], t)] * self.count), t
+        return (result if extent else [scalar_identity(SUMS[function], t)] * self.count), t
 
     def offset_rows(self, name, table):
         values = self.run.data[name]
@@ -181,7 +177,7 @@ class Place:
         return self.compiler.text(node, self, wanted)
 
     def shortened(self, node):
-        if not isinstance(node, tuple) or depth(node) <= DEEPEST // 2 or node[0] == 'sum':
+        if not isinstance(node, tuple) or depth(node) <= DEEPEST // 2 or node[0] in ('sum', 'gather'):
             return node
         parts = tuple(self.shortened(n) if isinstance(n, tuple) else
                       [self.shortened(m) for m in n] if isinstance(n, list) else n for n in node)

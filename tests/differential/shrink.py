@@ -13,7 +13,7 @@ from generate import expectation
 from render import Renderer
 from spec import Array
 
-OPTIONAL = ['name', 'doc', 'ptxgen', 'let', 'determinism', 'contract', 'assume', 'init', 'boundary', 'direction', 'mode', 'iterate', 'over',
+OPTIONAL = ['name', 'doc', 'ptxgen', 'let', 'operators', 'determinism', 'contract', 'assume', 'init', 'boundary', 'direction', 'mode', 'iterate', 'over',
             'params', 'reductions']
 
 

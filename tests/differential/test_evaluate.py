@@ -288,6 +288,18 @@ class Specs(unittest.TestCase):
         spec['outputs']['y']['value'] = 'gather(x, off, k, add, k * w)'
         self.assertEqual(evaluate(spec, {'m': 2, 'n': 2, 'p': 2}, {}, {**data, 'w': [1, 10]}), {'y': [12, 22, 14, 24]})
 
+    def test_gather_of_states(self):
+        spec = {'kind': 'stencil', 'inputs': {'x': 'i32[n]', 'off': 'i32[p]'}, 'operators': {'two': {
+            'state': {'first': 'i64', 'second': 'i64'}, 'identity': {'first': '-9', 'second': '-9'},
+            'combine': {'first': 'max(a.first, b.first)', 'second': 'max(min(a.first, b.first), max(a.second, b.second))'}}},
+            'let': {'best': 'gather(x, off, k, argmax, k, index(p))'}, 'outputs': {
+                'i': {'type': 'i64[n]', 'value': 'best.index'}, 'v': {'type': 'i32[n]', 'value': 'best.value'},
+                's': {'type': 'i64[n]', 'value': 'gather(x, off, k, two, k, -9).second'}}}
+        data = {'x': [4, 1, 4, 2], 'off': [1, 0, 2]}
+        self.assertEqual(evaluate(spec, {'n': 4, 'p': 3}, {}, data), {'i': [1, 0, 1, 0], 'v': [4, 4, 4, 2], 's': [4, 2, 2, 2]})
+        self.assertEqual(evaluate(spec, {'n': 1, 'p': 0}, {}, {'x': [4], 'off': []}),
+                         {'i': [2**63 - 1], 'v': [-2**31], 's': [-9]})
+
     def test_reduction_beside(self):
         spec = {'kind': 'stencil', 'inputs': {'u': 'i32[n]'}, 'reductions': {
             'change': {'map': 'abs(out - u)', 'operator': 'max'}},

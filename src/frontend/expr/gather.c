@@ -328,8 +328,8 @@ static const struct op *build(const struct scope *sc, struct ast *call, int want
     if (!(g.own ? build_own(&inner, &g, &x) : build_row(&inner, &g, want, &x)) || !operator_fits(sc, &g, x.op))
         return NULL;
     struct reduction r = { .name = call->arg[OPERATOR]->name, .op = x.op, .at = call->at };
+    contract_maps(b, &r); /* of the operator alone: what a neighbour contributes is rounded, the same in all kernels */
     memcpy(r.map, x.map, sizeof r.map);
-    contract_maps(b, &r);
     const int number = gatherer(b, call->arg[OPERATOR], &r);
     for (int f = 0; f < x.op->nfields; f++) {
         struct expr *e = expr_leaf(b->a, EX_GATHER, x.op->field[f], g.input, f, call->at);

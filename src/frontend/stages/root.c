@@ -77,14 +77,14 @@ static void take_lets(const struct stages_builder *sb, struct names *used, bool 
     }
 }
 
-/* The operators of the whole that the stage mentions, and its own; what they mention joins `used`. */
+/* The operators of the whole that the stage mentions, and its own, which hide them; what they mention joins `used`. */
 static struct ynode *operators_of(const struct stages_builder *sb, const struct ynode *own, struct names *used)
 {
     const struct ynode *all = of_whole(sb, "operators");
     const int count = all ? all->count : 0;
     struct ynode *n = node_mapping(sb->b->a, sb->b->root->at, count + (own ? own->count : 0));
     for (int i = 0; i < count; i++)
-        if (names_find(used, all->pair[i].key->text) >= 0) {
+        if (names_find(used, all->pair[i].key->text) >= 0 && !(own && ynode_get(own, all->pair[i].key->text))) {
             node_put(n, all->pair[i].key, all->pair[i].value);
             names_collect(used, all->pair[i].value);
         }

@@ -147,9 +147,9 @@ static bool output_same(struct twins *t, const struct output *x, const struct ou
 
 static bool reduction_same(struct twins *t, const struct reduction *x, const struct reduction *y)
 {
-    bool is = x->op->nfields == y->op->nfields && !strcmp(x->op->name, y->op->name) && x->counts == y->counts;
+    bool is = !strcmp(x->op->name, y->op->name) && x->counts == y->counts && operator_same(t, x->op, y->op);
     for (int f = 0; is && f < x->op->nfields; f++)
-        is = x->op->field[f] == y->op->field[f] && same(t, x->map[f], y->map[f]) && same(t, x->init[f], y->init[f]);
+        is = same(t, x->map[f], y->map[f]) && same(t, x->init[f], y->init[f]);
     return is;
 }
 

@@ -165,6 +165,12 @@ static const struct row rows[] = {
       "# feedback: z -> x, in two memories\n# apart: b" },
     { X DOUBLE ADD "outputs: [z]\nfuse: false\niterate: {steps: 2, feedback: {x: z}}\n",
       "# feedback: z -> x\n# apart" },
+    /* a gather takes a map of what it reads at the element; its operator may need a param */
+    { "inputs: {x: 'f32[n]', off: 'i32[p]'}\nparams: {s: f32}\nstages:\n"
+      "  a: {kind: map, outputs: {y: {type: 'f32[n]', value: 2 * x}}}\n"
+      "  b: {kind: map, outputs: {z: {type: 'f32[n]', value: 'gather(x, off, k, o, k) * y'}}}\noutputs: [z]\n"
+      "operators: {o: {state: f32, identity: s, combine: 'a + b'}}\n",
+      "operator o: user\n  identity: f32 = s\n  combine: f32 = (a + b)\nlet y: f32" },
     /* names */
     { X "  a: {kind: map, let: {e: x + 1}, outputs: {y: {type: 'f32[n]', value: e}}}\n"
         "  b: {kind: map, let: {e: v + 1}, outputs: {z: {type: 'f32[n]', value: e + y}}}\noutputs: [z]\n",
@@ -225,6 +231,19 @@ static const struct row joined[] = {
     { X "  a: {kind: map, let: {e: x + 1}, outputs: {y: {type: 'f32[n]', value: e}}}\n"
         "  b: {kind: reduce, let: {e: v + 1}, map: y + e, operator: max, outputs: {s: f32}}\noutputs: [y, s]\n",
       "# apart: b, 'a' has another 'e'" },
+    { X "  a: {kind: map, operators: {o: {state: f32, combine: 'max(a, b)'}}, reductions: {t: {map: x, operator: o}}, "
+        "outputs: {y: {type: 'f32[n]', value: x}, t: f32}}\n"
+        "  b: {kind: reduce, operators: {o: {state: f32, combine: 'min(a, b)'}}, map: y, operator: o, outputs: {s: "
+        "f32}}\n"
+        "outputs: [y, s, t]\n",
+      "# apart: b, 'a' has another 'o'" },
+    { X GOES "  b: {kind: reduce, map: y, operator: o, outputs: {s: f32}}\noutputs: [y, s]\n"
+             "operators: {o: {state: f32, combine: 'max(a, b)'}}\n",
+      "reduction r: user, commutative, exact, identity-free\n  map: f32 = y\n  combine: f32 = max(a, b)\n" },
+    { X GOES
+      "  b: {kind: reduce, map: y, operator: o, operators: {o: {state: f32, combine: 'min(a, b)'}}, outputs: {s: "
+      "f32}}\noutputs: [y, s]\noperators: {o: {state: f32, combine: 'max(a, b)'}}\n",
+      "  combine: f32 = min(a, b)\n" },
     { X GOES "  b: {kind: reduce, let: {e: y + 1}, map: e, operator: max, outputs: {s: f32}}\noutputs: [y, s]\n",
       "# apart: b, in one stage, " },
     { X DOUBLE "  b: {kind: reduce, let: {x: v + 1}, map: y + x, operator: max, outputs: {s: f32}}\noutputs: [y, s]\n",
