@@ -96,3 +96,33 @@ Test(dist_steps, several_after_one_exchange)
         for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++)
             check((int)i, ranks[k]);
 }
+
+/* What is gathered is whole on each rank, and the operator sees the sizes and indices of the whole. */
+Test(dist_steps, gathers_along_another_dimension)
+{
+    static const char spec[] =
+        "kind: map\ninputs: {x: 'i32[n]', off: 'i32[p]', z: 'i32[m, n]'}\n"
+        "operators: {o: {state: {v: i32, c: i64}, identity: {v: 0, c: m}, let: {e: m - 1}, combine: {v: 'max(a.v, "
+        "b.v)', "
+        "c: a.c + b.c + e}}}\nlet: {g: 'gather(x, off, k, o, k + i32(index(m)), index(m))'}\n"
+        "outputs: {y: {type: 'i32[m, n]', value: z + g.v}, c: {type: 'i64[m, n]', value: g.c}}\n";
+    for (int rows = 0; rows < 4; rows += 3) {
+        struct world w;
+        struct harness h;
+        struct rank rank[RANKS_MAX];
+        cr_assert(harness_open(&h, "whole", spec, "sm_80", NULL), "%s", h.text);
+        w = (struct world){ .whole = &h, .name = "whole", .spec = spec, .split = "m", .ranks = 3 };
+        world_open(&w, rank);
+        harness_data_at(&h, (int64_t[8]){ 40, rows, 50 }, 1, 0, 0);
+        cr_assert(harness_expect(&h), "%s", h.text);
+        cut(rank, 3, 50);
+        world_all(&w, rank, rank_runs);
+        for (int r = 0; r < 3; r++)
+            cr_assert_eq(rank[r].status, PTXGEN_OK, "rank %d: %s", r, rank[r].text);
+        cr_expect_null(world_collect(&w, rank));
+        cr_expect(harness_compare(&h), "%d rows: %s", rows, h.text);
+        world_free(&w, rank);
+        world_close(&w, rank);
+        harness_close(&h);
+    }
+}

@@ -41,6 +41,13 @@ Test(cost, operations_are_counted)
     check_work("kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\noutputs: {s: {type: f32, value: sqrt(r)}, y: "
                "{type: 'f32[n]', value: x * 2.0}}\n",
                2, 0, 0);
+    /* a state has one loop for all its fields, and a let of its operator is computed once */
+    check_work(
+        "kind: stencil\ninputs: {x: 'f32[n]', off: 'i32[p]'}\nlet: {g: 'gather(x, off, k, both, k * k, 1)'}\n"
+        "operators: {both: {state: {s: f32, c: i32}, identity: {s: 0, c: 0}, let: {t: a.s + b.s}, combine: {s: t, "
+        "c: a.c + b.c + i32(t)}}}\n"
+        "outputs: {y: {type: 'f32[n]', value: 'g.s + f32(g.c)'}, z: {type: 'i32[n]', value: g.c}}\n",
+        3, 4, 0);
 }
 
 Test(cost, wide_operations_cost_more)
