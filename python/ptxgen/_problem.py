@@ -73,6 +73,8 @@ class Problem:
         elif word == "iterate":
             self.steps, feedback = re.fullmatch(r"(\w+) steps ?(.*)", rest).groups()
             self.feedback = dict(pair.split(" <- ") for pair in feedback.split(", ")) if feedback else {}
+        elif word == "operator":
+            raise UnsupportedError("gather() has no gradient that follows from the spec: its offsets are known at the launch alone")
         elif word == "by":
             raise UnsupportedError("what is computed by index has no gradient here: a place of a gradient would be read by 'by'")
 

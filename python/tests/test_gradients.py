@@ -245,7 +245,7 @@ outputs:
                                  ("segment_sum", "segments from offsets off", {}), ("sums_by_key", "what is computed by index", {}),
                                  ("matmul_naive", "'.' is read by at\\(\\), or in a sum", {}), ("scatter_add", "output 'y' is written", {}),
                                  ("bool_any", "output 'any' is no array of floats", {}), ("complex_product", "output 'product' has fields", {}),
-                                 ("gather_sum", "gather", {}), ("channel_mean", "dimensions that are one to the kernels, h\\*w", {}), ("sum", "'y' is no output", {"wrt": ["y"]}), ("affine", "operator affine", {})):
+                                 ("gather_sum", "gather", {}), ("dilation", "gather", {}), ("second_largest", "gather", {}), ("channel_mean", "dimensions that are one to the kernels, h\\*w", {}), ("sum", "'y' is no output", {"wrt": ["y"]}), ("affine", "operator affine", {})):
             with self.subTest(name), self.assertRaisesRegex(ptxgen.UnsupportedError, why):
                 ptxgen.vjp(spec(name), **words)
         both = "kind: stencil\ninputs: {u: 'f64[n]', k: 'f64[n]'}\nboundary: {u: wrap, k: clamp}\noutputs: {y: {type: 'f64[n]', value: 'u[1] * k[1]'}}"
