@@ -400,9 +400,9 @@ void build_places(const struct scope *sc, struct output *out, const struct ynode
 /* Expressions of a mapping with exactly the fields of the output's structures; what: "value", for messages. */
 void structure_values(const struct scope *sc, const struct output *out, const struct ynode *node, const char *what,
                       const struct expr **value);
-void build_placed(struct builder *b); /* once all outputs are known: what places cannot be together with */
-/* Where the spec has the boundary `interior`; NULL: nowhere. */
-const struct ynode *interior_of(const struct builder *b);
+void drop_plain_places(struct builder *b); /* those that the shapes say, once the dimensions of the space are known */
+void build_placed(struct builder *b);      /* once all outputs are known: what places cannot be together with */
+const struct ynode *interior_of(const struct builder *b); /* where the boundary `interior` stands; NULL: nowhere */
 /* The finished problem as a reduction by places, where it is one: problem.binned. */
 void build_binned(struct builder *b);
 /* Has the output a count in place of a value? */

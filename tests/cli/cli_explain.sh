@@ -33,8 +33,9 @@ run explain "$specs/histogram_at.yaml" --arch=sm_90 --size n=2^20
 exits 0; out_has "places 'hist': each element writes once, 4 bytes where it says, by an atomic instruction"; out_has 'have tables in each block first: reduce.bins'; out_has 'case few (reduce.bins) takes'; out_has 'plan 2 launches'
 out_has 'writes at most'; out_has '^  hist       add: 1 field, commutative, with identity'; out_lacks ' window '
 run explain "$specs/embedding.yaml" --arch=sm_90 --size b=99 --size v=99 --size h=9; exits 0; out_lacks '^operators'; out_lacks ' window '
-printf 'kind: map\ninputs: {x: "u8[n]"}\noutputs: {y: {type: "u8[n]", at: index(n), value: x}}\n' > byte.yaml
+printf 'kind: map\ninputs: {x: "u8[n]"}\noutputs: {y: {type: "u8[n]", at: n - 1 - index(n), value: x}}\n' > byte.yaml
 run explain byte.yaml --arch=sm_90 --size n=99; exits 0; out_has 'writes once, 1 byte where it says'; out_has ' window '
+run explain "$specs/transpose_at.yaml" --arch=sm_90 --size m=8192 --size n=8192; exits 0; out_lacks "places 'y'"; out_has 'case turned (stencil.multi_write) takes'
 # What `contract` would take off, where arithmetic is what takes the time.
 grep -v "^contract" "$specs/kmeans_assign.yaml" > rounded.yaml
 run explain rounded.yaml --arch=sm_90 --size n=2^20 --size k=64 --size f=16

@@ -28,6 +28,14 @@ static const struct {
     { "kind: map\ninputs: {x: 'u8[m, n]'}\n" POINTS("n, m", "[index(n), index(m)]") "}\n", 2, 3 },
     { "kind: map\ninputs: {x: 'i16[d, m, n]'}\n" POINTS("n, d, m", "[n - 1 - index(n), index(d), index(m)]") "}\n", 3,
       4 },
+    { "kind: map\ninputs: {x: 'i16[d, m, n]'}\noutputs: {y: {type: 'i16[n, d, m]', at: [index(n), index(d), index(m)], "
+      "value: x}, z: {type: {a: i16, b: f32}, shape: [m, n, d], at: [index(m), index(n), index(d)], value: {a: x, b: "
+      "f32(x) / 3}}, w: {type: 'i32[d, m, n]', value: i32(x) + 1}}\n",
+      3, 3 },
+    { "kind: scan\ninputs: {x: 'i32[m, n]'}\noperator: add\noutputs: {y: {type: 'i32[n, m]', at: [index(n), "
+      "index(m)]}, "
+      "t: 'i32[m]'}\n",
+      2, 2 },
     { "kind: map\ninputs: {x: 'i32[n]'}\noutputs: {a: {type: 'u32[9]', at: \"i64(x) & 7\", value: 1, combine: add, "
       "initial: "
       "0}, b: {type: 'u32[9]', at: \"i64(x) & 3\", value: 1, combine: add, initial: 2}}\n",

@@ -439,10 +439,14 @@ bool build_merged(struct builder *b)
         b->own[i] = b->p->space[i].extent;
         b->own_axis[i] = i;
     }
-    if (m->rank <= SPACE_MAX && !goes_along_one(b))
+    if (m->rank <= SPACE_MAX && !goes_along_one(b)) {
+        drop_plain_places(b);
         return true;
+    }
     if (ynode_get(b->root, "segments") && !starts_node(b))
         return false; /* reported: these need one dimension */
+    if (spread(m))    /* else the order of an output could leave too many dimensions, and places do not */
+        drop_plain_places(b);
     find_reasons(m);
     if (!suffice(m, group(m)) && !spread(m))
         group(m);

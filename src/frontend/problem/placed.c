@@ -3,7 +3,8 @@
  * the output holds or with `initial`.
  *
  * The dimensions of such an output are its own: none follows an axis of the iteration space, and a name that no input
- * has is a size that the caller gives.
+ * has is a size that the caller gives.  But where each place is what the shape of the output says already, the output is
+ * one without `at`: its dimensions follow axes, in another order perhaps, so tiles of it are turned in shared memory.
  */
 #include "frontend/frontend_impl.h"
 
@@ -22,6 +23,61 @@ void build_output_arrays(struct builder *b)
             out.array.nfields = 0;
         ARENA_PUSH(b->a, b->output_node, n, b->cap_output_nodes, good ? value : NULL);
         ARENA_PUSH(b->a, b->output, b->noutputs, b->cap_outputs, out);
+    }
+}
+
+/* ---- places that the shape says already ---- */
+
+/* The dimension of the space whose index this is, as written: index(NAME); -1: it is computed. */
+static int plain_index(const struct builder *b, const struct ynode *n)
+{
+    struct lexer l = { .arena = b->a, .source = source_of(n) };
+    struct token t[5];
+    for (int i = 0; i < 5; i++)
+        t[i] = n->kind == Y_SCALAR ? lex_next(&l) : (struct token){ .kind = TOK_BAD };
+    if (t[0].kind != TOK_NAME || strcmp(t[0].text, "index") != 0 || t[1].kind != TOK_OP || *t[1].text != '(' ||
+        t[2].kind != TOK_NAME || t[3].kind != TOK_OP || *t[3].text != ')' || t[4].kind != TOK_END)
+        return -1;
+    for (int i = 0; i < b->nown; i++)
+        if (b->own[i].size >= 0 && !strcmp(b->size[b->own[i].size].name, t[2].text))
+            return i;
+    return -1;
+}
+
+/* Is each index that of the output's dimension, and has the output as many as the space?  Then it has each of them once,
+ * because no dimension stands twice in a shape.  Not with `initial`, which elements keep that lie in no segment, nor beside
+ * `by`, where a shape is that of bins. */
+static bool is_shape(const struct builder *b, const struct output *out, const struct ynode *node)
+{
+    static const char *const more[] = { "combine", "initial", "where", "from", "count" };
+    const struct ynode *at = schema_get(node, ST_OUTPUT, "at");
+    const struct prog_array *a = &out->array;
+    bool same = at && a->rank == b->nown && !b->p->nby;
+    for (size_t i = 0; same && i < sizeof more / sizeof *more; i++)
+        same = !ynode_get(node, more[i]);
+    same = same && (at->kind == Y_SCALAR ? 1 : at->count) == a->rank;
+    for (int d = 0; same && d < a->rank; d++) {
+        const int own = plain_index(b, at->kind == Y_SCALAR ? at : at->item[d]);
+        same = own >= 0 && a->dim[d].size == b->own[own].size && a->dim[d].add == b->own[own].add;
+    }
+    return same;
+}
+
+/* From the nodes of outputs, so that nothing that follows sees them. */
+void drop_plain_places(struct builder *b)
+{
+    for (int o = 0; o < b->noutputs; o++) {
+        const struct ynode *node = b->output_node[o];
+        if (!node || !output_has_place(node) || !is_shape(b, &b->output[o], node))
+            continue;
+        struct ynode *shape = arena_new(b->a, struct ynode, 1);
+        *shape = *node;
+        shape->pair = arena_new(b->a, struct ypair, node->count);
+        shape->count = 0;
+        for (int i = 0; i < node->count; i++)
+            if (strcmp(node->pair[i].key->text, "at") != 0)
+                shape->pair[shape->count++] = node->pair[i];
+        b->output_node[o] = shape;
     }
 }
 

@@ -293,6 +293,31 @@ Test(cases, outputs_that_turn)
     }
 }
 
+/* Places that are a permutation of the indices are an order of the dimensions: the plan of one is that of the other. */
+Test(cases, places_that_only_turn)
+{
+    static const char *const outputs[] = { "f32[n, m]', value: x", "f32[n, m]', at: [index(n), index(m)], value: x" };
+    const int64_t size[] = { 8192, 8192 };
+    const struct device d = device_of("sm_90");
+    const struct plan_options o = { .size = size, .only_these = true, .sms = 132 };
+    struct str text[2] = { { 0 } };
+    for (int i = 0; i < 2; i++) {
+        char spec[128];
+        snprintf(spec, sizeof spec, "kind: map\ninputs: {x: 'f32[m, n]'}\noutputs: {y: {type: '%s}}\n", outputs[i]);
+        SPEC_BEGIN(f);
+        spec_build(&f, spec);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &o);
+        cr_assert(plan && plan->ncases == 1);
+        cr_expect_str_eq(plan->cases[0].strategy->name, "stencil.multi_write");
+        cr_expect_str_eq(plan->cases[0].code.name, "turned");
+        plan_print(plan, &text[i]);
+        spec_end(&f);
+    }
+    cr_expect_str_eq(text[0].text, text[1].text);
+    str_finish(&text[0]);
+    str_finish(&text[1]);
+}
+
 /* Of inputs that no array follows in vectors two lanes take two segments; rows of bytes and halves, and long segments of
  * such inputs, have two warps each.  Warps take several segments of all pairs, unless pairs read values of their own, or
  * segments are short or few. */

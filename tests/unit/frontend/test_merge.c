@@ -46,8 +46,10 @@ static const struct spec_row rows[] = {
     { MAP Y("f32(index(w))"), "  value = f32((index(b*c*h*w) % w))\n" },
     { "kind: map\ninputs: {x: 'f32[b, 3, h, w]'}\noutputs: {y: {type: 'f32[b, 3, h, w]', value: f32(index(b))}}\n",
       "  value = f32((((index(b*3*h*w) / w) / h) / i64(3)))\n" },
+    { MAP "outputs: {y: {type: 'f32[w, b, c, h]', at: [w - 1 - index(w), index(b), index(c), index(h)], value: x}}\n",
+      "space [b*c*h*w]\ninput x: f32[b, c, h, w]\noutput y: f32[w, b, c, h] per element, at a computed place\n" },
     { MAP "outputs: {y: {type: 'f32[w, b, c, h]', at: [index(w), index(b), index(c), index(h)], value: x}}\n",
-      "output y: f32[w, b, c, h] per element, at a computed place\n" },
+      "space [b*c*h, w]\ninput x: f32[b, c, h, w]\noutput y: f32[w, b, c, h] per element\n" },
     { "kind: map\ninputs: {i: 'i32[n]', t: 'f32[a, b, c, d]'}\n"
       "outputs: {y: {type: 'f32[n]', value: 'at(t, i, 0, i, 1)'}}\n",
       "value = at(t, i64(i), i64(0), i64(i), i64(1))\n" },

@@ -2,6 +2,8 @@
 /* test_placed.c - what `at` and `combine` of outputs become, and what is said where they are misused. */
 #include "support/spec_fixture.h"
 
+#include <stdio.h>
+
 #define MAP      "kind: map\ninputs: {x: 'f32[m, n]', i: 'u8[m, n]'}\n"
 #define ROWS     "kind: reduce\ninputs: {x: 'f32[m, n]'}\nover: n\noperator: max\n"
 #define OUT(out) "outputs: {y: {" out "}}\n"
@@ -21,7 +23,7 @@ static const struct spec_row rows[] = {
     { MAP "assume: {k: {equals: 256}}\n" OUT(AT), "size k min 256 max 256\n" },
     { MAP "reductions: {t: {map: y, operator: max}}\noutputs: {y: {" AT "}, t: f32}\n", "  map: f32 = y\n" },
     { MAP "determinism: device\n" OUT("type: 'i32[k]', at: i, value: 1, combine: add"), "determinism device" },
-    { ROWS OUT("type: 'f32[n, m]', at: [index(n), index(m)], value: x / r"),
+    { ROWS OUT("type: 'f32[n, m]', at: [index(n), m - 1 - index(m)], value: x / r"),
       "per element, from its segment's result, at a computed place\n" },
     { ROWS OUT("type: 'f32[k]', at: i64(r), value: x, combine: max"),
       "from its segment's result, at a computed place" },
@@ -101,14 +103,37 @@ static const struct spec_row rows[] = {
     { ROWS "outputs: {y: {type: 'f32[m]', value: r, initial: 0}}\n", "'initial' belongs to an output with 'at'" },
     { "kind: scan\ninputs: {x: 'i32[n]'}\n" OUT("type: 'i32[n]', at: x, where: x > 0, value: x"),
       "'at' or 'where', not both" },
-    { "kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: interior\n" OUT("type: 'f32[n]', at: index(n), value: x[1]"),
+    { "kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: interior\n" OUT(
+          "type: 'f32[n]', at: index(n) - 1, value: 'x[1]'"),
       "not yet: points that are left out" },
     { "kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: {x: {n: interior}}\n" OUT(
-          "type: 'f32[n]', at: index(n), value: x"),
+          "type: 'f32[n]', at: index(n) - 1, value: x"),
       "not yet: points that are left out" },
     { "kind: stencil\ninputs: {x: 'f32[n]'}\niterate: {steps: 2, feedback: {x: y}}\n" OUT(
-          "type: 'f32[n]', at: index(n), value: x"),
+          "type: 'f32[n]', at: n - 1 - index(n), value: x"),
       "not yet: 'iterate' with an output that has 'at'" },
+    /* where the shape says less than the places */
+    { MAP OUT("type: 'f32[n, m]', at: [index(n), index(n)], value: x"), "computed place\n  at index(n), index(n)\n" },
+    { MAP OUT("type: 'f32[n, m]', at: [index(m), index(n)], value: x"), "computed place\n  at index(m), index(n)\n" },
+    { MAP OUT("type: 'f32[n-1, m]', at: [index(n), index(m)], value: x"), "computed place\n  at index(n), index(m)\n" },
+    { MAP OUT("type: 'f32[n, k]', at: [index(n), index(m)], value: x"), "computed place\n  at index(n), index(m)\n" },
+    { MAP OUT("type: 'f32[n, m, k]', at: [index(n), index(m), 0], value: x"),
+      "computed place\n  at index(n), index(m), " },
+    { MAP OUT("type: 'f32[n, m]', at: [index(n), index(m)], value: x, combine: add"),
+      "computed place\n  at index(n), " },
+    { MAP OUT("type: 'f32[n, m]', at: [index(n), index(m)], value: x, initial: 7"), "\n  initial 7.0\n" },
+    { MAP OUT("type: 'f32[n, m]', at: [index(n), index(k)], value: x"), "index() takes a dimension of the iteration" },
+    { MAP OUT("type: 'f32[n, m]', at: [index(n), index(m)], value: z"), "nothing is called 'z'" },
+    { "kind: reduce\ninputs: {x: 'u8[n]'}\nby: x\nmap: 1\noperator: add\n" OUT(
+          "type: 'i32[n]', at: index(n), value: r"),
+      "not yet: an output with 'at' beside 'by'" },
+    { "kind: scan\ninputs: {x: 'i32[n]'}\n" OUT("type: 'i32[n]', at: index(n), where: x > 0, value: x"),
+      "'at' or 'where', not both" },
+    /* beside `where`, dimensions that are apart cannot become one, as this order would need */
+    { "kind: scan\ninputs: {x: 'i32[a, b, c, d]'}\nover: [c, d]\noperator: add\noutputs: {k: {type: 'i32[a, b, c, d]', "
+      "where: x > 0, value: x}, y: {type: 'i32[d, c, b, a]', at: [index(d), index(c), index(b), index(a)], value: "
+      "s}}\n",
+      "output y: i32[d, c, b, a] per element, at a computed place\n" },
 };
 
 Test(placed, says) { spec_rows(rows, sizeof rows / sizeof *rows); }
@@ -125,6 +150,54 @@ Test(placed, at_beside_where_is_one_error)
         spec_build(&f, specs[i]);
         cr_expect_eq(f.s.diags.errors, 1, "%s", spec_text(&f));
         cr_expect(strstr(spec_text(&f), "an output has 'at' or 'where', not both"), "%s", spec_text(&f));
+        spec_end(&f);
+    }
+}
+
+/* Where the shape says the places, the problem is the one without `at`. */
+Test(placed, shapes_that_say_the_places)
+{
+    static const struct {
+        const char *spec, *out, *at, *more;
+    } rows[] = {
+        { MAP, "type: 'f32[n, m]', value: x", "[index(n), index(m)]", "" },
+        { MAP, "type: 'f32[m, n]', value: x", "[ index( m ), 'index(n)' ]", "" },
+        { "kind: map\ninputs: {x: 'i8[n]'}\n", "type: 'i8[n]', value: x", "index(n)", "" },
+        { "kind: map\ninputs: {x: 'i8[a, b, c]'}\n", "type: 'i8[c, a, b]', value: x", "[index(c), index(a), index(b)]",
+          ", z: {type: 'i8[k]', at: x, value: 1, combine: add}" },
+        { "kind: map\ninputs: {p: 'u8[b, t]', v: 'u8[k, h]'}\nspace: [b, t, h]\n",
+          "type: 'u8[h, b, t]', value: 'at(v, p, index(h))'", "[index(h), index(b), index(t)]", "" },
+        { MAP, "type: {p: f32, q: u8}, shape: [n, m], value: {p: x, q: i}", "[index(n), index(m)]",
+          ", z: {type: 'f32[m, n]', value: x}" },
+        { ROWS, "type: 'f32[n, m]', value: x / r", "[index(n), index(m)]", ", z: {type: 'f32[m]', value: r}" },
+        { ROWS, "type: 'f32[n, m]', value: x + 1", "[index(n), index(m)]", ", z: {type: 'f32[m]', value: r}" },
+        { "kind: scan\ninputs: {x: 'i32[m, n]'}\noperator: add\n", "type: 'i32[n, m]'", "[index(n), index(m)]",
+          ", t: 'i32[m]'" },
+        { "kind: scan\ninputs: {x: 'i32[n]', f: 'u8[n]'}\nsegments: {flags: f}\noperator: add\n", "type: 'i32[n]'",
+          "index(n)", "" },
+        { "kind: reduce\ninputs: {x: 'i32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\noperator: add\n",
+          "type: 'i32[n]', value: x - r", "index(n)", "" },
+        { "kind: map\ninputs: {x: 'f32[b, c, h, w]'}\n", "type: 'f32[h, w, b, c]', value: x",
+          "[index(h), index(w), index(b), index(c)]", "" },
+        { "kind: map\ninputs: {x: 'f32[b, c, h, w]'}\n", "type: 'f32[w, c, h, b]', value: x",
+          "[index(w), index(c), index(h), index(b)]", "" },
+        { "kind: stencil\ninputs: {x: 'f32[n]'}\nboundary: interior\n", "type: 'f32[n]', value: 'x[1]'", "index(n)",
+          "" },
+        { "kind: stencil\ninputs: {x: 'f32[n]'}\niterate: {steps: 2, feedback: {x: y}}\n",
+          "type: 'f32[n]', value: 'x[1]'", "index(n)", "" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[2][1024];
+        SPEC_BEGIN(f);
+        SPEC_BEGIN(g);
+        snprintf(text[0], sizeof text[0], "%soutputs: {y: {%s}%s}\n", rows[i].spec, rows[i].out, rows[i].more);
+        snprintf(text[1], sizeof text[1], "%soutputs: {y: {%s, at: %s}%s}\n", rows[i].spec, rows[i].out, rows[i].at,
+                 rows[i].more);
+        spec_build(&f, text[0]);
+        spec_build(&g, text[1]);
+        cr_expect(f.p && g.p && f.s.diags.warnings == g.s.diags.warnings, "%s%s", text[1], spec_text(&g));
+        cr_expect_str_eq(spec_text(&f), spec_text(&g));
+        spec_end(&g);
         spec_end(&f);
     }
 }

@@ -17,6 +17,13 @@ Test(ref_placed, places)
           .output = { V(1, 4, 2, 5, 3, 6) },
           .spec = "kind: map\ninputs: {x: 'f32[m, n]'}\noutputs: {y: {type: 'f32[n, m]', at: [index(n), index(m)], "
                   "value: x}}\n" },
+        { .name = "three dimensions, and structures",
+          .size = { 1, 2, 3 },
+          .input = { V(1, 2, 3, 4, 5, 6) },
+          .output = { V(1, 4, 2, 5, 3, 6), V(1, 0, 2, 0, 3, 0, 4, 1, 5, 1, 6, 1) },
+          .spec = "kind: map\ninputs: {x: 'i32[a, b, c]'}\noutputs: {y: {type: 'i32[c, a, b]', at: [index(c), "
+                  "index(a), index(b)], value: x}, z: {type: {v: i32, b: i64}, shape: [b, a, c], at: [index(b), "
+                  "index(a), index(c)], value: {v: x, b: index(b)}}}\n" },
         { .name = "elements meet, and what is there before",
           .size = { 5, 3 },
           .input = { V(10, 20, 30, 40, -50), V(2, 2, 0, 0, 9) },
@@ -45,6 +52,12 @@ Test(ref_placed, places)
           .spec =
               "kind: scan\ninputs: {x: 'i32[n]'}\nmap: i64(x % 2 == 0)\noperator: add\nmode: exclusive\noutputs: {y: "
               "{type: 'i32[n]', at: if x % 2 == 0 then s else n - 1 - (index(n) - s), value: x}}\n" },
+        { .name = "running states of rows, as columns",
+          .size = { 2, 3 },
+          .input = { V(1, 2, 3, 4, 5, 6) },
+          .output = { V(1, 4, 3, 9, 6, 15), V(6, 15) },
+          .spec = "kind: scan\ninputs: {x: 'i32[m, n]'}\noperator: add\noutputs: {y: {type: 'i32[n, m]', at: "
+                  "[index(n), index(m)], value: s}, t: 'i32[m]'}\n" },
         { .name = "results",
           .size = { 2, 3 },
           .input = { V(0, 2, 1, 5, 5, 4) },
