@@ -34,10 +34,11 @@ class Placed:
     def alone(self, entry, t, _):
         """Each element has a place of its own, or none."""
         shape, at = [], []
+        plain = self.chance(0.25)  # only another order
         for i, d in enumerate(self.random.sample(self.dims, len(self.dims))):
-            own = self.chance(0.4) and (len(self.dims) <= len(OWN) or i < 1)
+            own = not plain and self.chance(0.4) and (len(self.dims) <= len(OWN) or i < 1)
             shape.append(OWN[i] if own else d)
-            at.append(self.random.choice([f'index({d}) - 2', f'2 * index({d}) + 1', f'index({d})'] if own else
+            at.append(f'index({d})' if plain else self.random.choice([f'index({d}) - 2', f'2 * index({d}) + 1', f'index({d})'] if own else
                                          [f'index({d})', f'{d} - 1 - index({d})', f'index({d}) + 1']))
         self.put(entry, t, shape, at)
         if not isinstance(t, tuple) and self.chance(0.3):
