@@ -32,7 +32,9 @@ bool results_kernel(const struct plan_case *c, const struct prog_kernel *kernel)
 
 int results_vector(const struct problem *p, const struct plan_case *c)
 {
-    return c->aligned && !c->shift[0] && p->offsets < 0 ? c->tunable[TN_VECTOR] : 1;
+    enum { SEARCHED = 4 }; /* elements of several segments: each is looked for */
+    const int vector = c->aligned && !c->shift[0] ? c->tunable[TN_VECTOR] : 1;
+    return p->offsets >= 0 && vector > SEARCHED ? SEARCHED : vector;
 }
 
 static void add_mapper(struct planner *pl, struct plan_case *c)
@@ -49,7 +51,8 @@ static void add_mapper(struct planner *pl, struct plan_case *c)
     plan_buffer_arg(pl, c, 0, BUF_RESULTS, REGION_SCRATCH, bytes);
     /* One vector more, for those in front of the first whole one. */
     const struct formula vectors = f_add(f_cdiv(segments_elements(p), vector), vector > 1);
-    plan_launch(pl, c, c->mapper, f_min(f_cdiv(vectors, THREADS), GRID_MAX));
+    const int each = p->offsets >= 0 ? RESULTS_ROUNDS : 1;
+    plan_launch(pl, c, c->mapper, f_min(f_cdiv(vectors, (int64_t)THREADS * each), GRID_MAX));
 }
 
 static bool initials_exist(const struct problem *p)

@@ -17,6 +17,8 @@ bool plan_case_build(struct planner *pl, struct plan_case *c);
 bool initials_kernel(const struct plan_case *c, const struct prog_kernel *kernel);
 /* Is it that last kernel? */
 bool results_kernel(const struct plan_case *c, const struct prog_kernel *kernel);
+/* Between offsets, how many vectors a thread takes for each search of its warp. */
+enum { RESULTS_ROUNDS = 4 };
 /* Elements of a thread's vector there. */
 int results_vector(const struct problem *p, const struct plan_case *c);
 /* A state in the buffer: where its fields lie, and how many bytes it has. */

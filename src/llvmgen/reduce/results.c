@@ -3,8 +3,8 @@
  *
  * Threads take neighbouring vectors in the order of the space.  The indices of a vector's first element are divided out
  * once; those of the elements after it follow by carries.  The number of the segment follows from the indices along
- * the kept axes; the elements of a vector of one row share the row's state.  Between offsets, a thread takes one element
- * and searches for the segment.
+ * the kept axes; the elements of a vector of one row share the row's state.  Between offsets, a warp takes a tile and
+ * searches for its segments.
  */
 #include "llvmgen/shared/output.h"
 
@@ -32,7 +32,7 @@ void results_leave(struct gen *g, const struct point *pt)
         kb_store(g->k, field_at(g, segment, f), 0, pt->state->e[f]);
 }
 
-static kb_tup state_of(struct gen *g, kb_val segment)
+kb_tup results_read(struct gen *g, kb_val segment)
 {
     kb_tup x = { .n = g->nfields };
     for (int f = 0; f < g->nfields; f++)
@@ -94,7 +94,7 @@ static void map_vector(struct gen *g, kb_val base, const kb_val *index, int n, b
             pt[j].index[last] = kb_add(k, index[last], j);
         else if (j)
             next_index(g, pt[j - 1].index, pt[j].index);
-        state[j] = j && together ? state[0] : state_of(g, kept_number(g, pt[j].index));
+        state[j] = j && together ? state[0] : results_read(g, kept_number(g, pt[j].index));
         pt[j].direct = &d[j];
         pt[j].state = &state[j];
         at[j] = &pt[j];
@@ -143,36 +143,134 @@ static void map_vector_at(struct gen *g, kb_val at, int vector, kb_val elements)
     }
 }
 
-/* The first segment that ends after the element, or the number of segments. */
-static kb_val search(struct gen *g, kb_val element, kb_val segments)
+/* ---- between offsets --------------------------------------------------------------------------------------------- */
+
+static kb_val ends_before(struct gen *g, const void *element, kb_val i)
+{
+    return kb_le(g->k, segment_offset(g, kb_add(g->k, i, 1)), *(const kb_val *)element);
+}
+
+/* The first segment of [from, to) that ends after the element, or `to`. */
+static kb_val search(struct gen *g, kb_val element, kb_val first, kb_val end)
 {
     kb *k = g->k;
-    kb_var from = kb_var_new(k, kb_imm(k, TY_I64, 0), "from"), to = kb_var_new(k, segments, "to");
+    kb_var from = kb_var_new(k, first, "from"), to = kb_var_new(k, end, "to");
     kb_loop(k) {
         const kb_val lo = kb_get(k, from), hi = kb_get(k, to);
         kb_break_if(k, kb_ge(k, lo, hi));
         LET(middle, kb_shr(k, kb_add(k, lo, hi), 1));
-        const kb_val before = kb_le(k, segment_offset(g, kb_add(k, middle, 1)), element);
+        const kb_val before = ends_before(g, &element, middle);
         kb_set(k, from, kb_select(k, before, kb_add(k, middle, 1), lo));
         kb_set(k, to, kb_select(k, before, hi, middle));
     }
     return kb_get(k, from);
 }
 
-static void map_between_offsets(struct gen *g, kb_val element)
+/* n neighbouring elements and their segments, which exist, with what was loaded of them, or NULL. */
+static void map_of_segments(struct gen *g, kb_val element, const kb_val *segment, int n, const struct direct *d)
+{
+    kb *k = g->k;
+    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
+    kb_tup state[GEN_VECTOR_MAX];
+    for (int j = 0; j < n; j++) {
+        if (j == 0) {
+            state[j] = results_read(g, segment[j]);
+        } else { /* most often that of the element before it */
+            kb_tvar own = kb_var_new(k, state[j - 1], "state");
+            kb_if(k, kb_ne(k, segment[j], segment[j - 1])) {
+                kb_set(k, own, results_read(g, segment[j]));
+            }
+            state[j] = kb_get(k, own);
+        }
+        point_init(&pt[j], g, element, kb_imm(k, TY_I32, 0), j);
+        pt[j].index[0] = kb_add(k, element, j);
+        pt[j].segment = segment[j];
+        pt[j].state = &state[j];
+        pt[j].direct = d ? &d[j] : NULL;
+        at[j] = &pt[j];
+    }
+    outputs_store_at(AT_RESULT, at, n, n > 1);
+}
+
+/* An element whose segment is one of [from, to], if any. */
+static void map_between_offsets(struct gen *g, kb_val element, kb_val from, kb_val to)
 {
     kb *k = g->k;
     const kb_val segments = gen_value(g, VAL_SEGMENTS);
-    LET(segment, search(g, element, segments));
+    LET(segment, search(g, element, from, to));
     kb_if(k, kb_lt(k, segment, segments)) {
         kb_if(k, kb_le(k, segment_offset(g, segment), element)) {
-            struct point pt, *at = &pt;
-            const kb_tup state = state_of(g, segment);
-            point_init(&pt, g, element, kb_imm(k, TY_I32, 0), 0);
-            pt.index[0] = element;
-            pt.segment = segment;
-            pt.state = &state;
-            outputs_store_at(AT_RESULT, &at, 1, false);
+            map_of_segments(g, element, &segment, 1, NULL);
+        }
+    }
+}
+
+/* The segment of an element, from that of an element before it, one by one, or `to`. */
+static kb_val walk(struct gen *g, kb_val element, kb_val segment, kb_val to)
+{
+    kb *k = g->k;
+    kb_var at = kb_var_new(k, segment, "segment");
+    kb_loop(k) {
+        const kb_val here = kb_get(k, at);
+        kb_break_if(k, kb_ge(k, here, to));
+        kb_break_if(k, kb_not(k, ends_before(g, &element, here)));
+        kb_set(k, at, kb_add(k, here, 1));
+    }
+    return kb_get(k, at);
+}
+
+/* The elements of the vector at `at` that exist.  A whole one is loaded before its segments are looked for. */
+static void map_vector_between(struct gen *g, kb_val at, int vector, kb_val elements, kb_val from, kb_val to)
+{
+    kb *k = g->k;
+    const kb_val segments = gen_value(g, VAL_SEGMENTS);
+    kb_var done = kb_var_new(k, kb_false(k), "done");
+    kb_if(k, kb_and(k, kb_ge(k, at, 0), kb_le(k, kb_add(k, at, vector), elements))) {
+        struct direct d[GEN_VECTOR_MAX];
+        kb_val segment[GEN_VECTOR_MAX];
+        direct_load(g, at, kb_imm(k, TY_I32, 0), 0, vector, true, d);
+        for (int j = 0; j < vector; j++)
+            segment[j] = j ? walk(g, kb_add(k, at, j), segment[j - 1], to) : search(g, at, from, to);
+        kb_if(k, kb_lt(k, segment[vector - 1], segments)) {
+            kb_if(k, kb_le(k, segment_offset(g, segment[0]), at)) {
+                map_of_segments(g, at, segment, vector, d);
+                kb_set(k, done, kb_true(k));
+            }
+        }
+    }
+    kb_if(k, kb_not(k, kb_get(k, done))) {
+        kb_for(k, i, kb_max(k, at, 0), kb_min(k, kb_add(k, at, vector), elements), 1) {
+            map_between_offsets(g, i, from, to);
+        }
+    }
+}
+
+/* A warp looks for the segments of a tile's first and last elements; its threads look between these. */
+static void map_tiles(struct gen *g, int vector, kb_val head)
+{
+    enum { ROUND = KB_WARP };
+    kb *k = g->k;
+    const kb_val elements = gen_value(g, VAL_ELEMENTS), segments = gen_value(g, VAL_SEGMENTS);
+    const int64_t tile = (int64_t)RESULTS_ROUNDS * ROUND * vector, warps = kb_threads(k) / KB_WARP;
+    const kb_val zero = kb_imm(k, TY_I64, 0);
+    LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
+    LET(first, kb_assume_uniform(kb_sub(k, kb_add(k, kb_mul(k, warp, tile), head), vector > 1 ? vector : 0),
+                                 KB_UNI_WARP)); /* from the warp's number */
+    kb_for(k, begin, first, elements, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), warps * tile)) {
+        LET(own, kb_max(k, begin, 0));
+        LET(last, kb_sub(k, kb_min(k, kb_add(k, begin, tile), elements), 1));
+        LET(from, warp_search(g, zero, segments, warp_evenly(g, segments), ends_before, &own));
+        LET(to, warp_search(g, from, segments, kb_imm(k, TY_I64, 1), ends_before, &last));
+        LET(lane, kb_add(k, begin, kb_cast(k, kb_mul(k, kb_lane(k), vector), TY_I64)));
+        kb_for(k, round, zero, RESULTS_ROUNDS, 1) {
+            LET(at, kb_add(k, lane, kb_mul(k, round, ROUND * vector)));
+            if (vector > 1) {
+                map_vector_between(g, at, vector, elements, from, to);
+            } else {
+                kb_if(k, kb_lt(k, at, elements)) {
+                    map_between_offsets(g, at, from, to);
+                }
+            }
         }
     }
 }
@@ -181,20 +279,25 @@ void emit_results(struct gen *g)
 {
     kb *k = g->k;
     const int vector = results_vector(g->p, g->c);
+    if (g->c->maps) {
+        emit_whole_rest(g);
+        return;
+    }
     gen_wait_for_predecessor(g);
+    if (g->p->offsets >= 0) {
+        map_tiles(g, vector, gen_value(g, VAL_HEAD));
+        return;
+    }
     const kb_val elements = gen_value(g, VAL_ELEMENTS), head = gen_value(g, VAL_HEAD);
     const int64_t threads = kb_threads(k);
     LET(own, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), threads), kb_cast(k, kb_tid(k), TY_I64)));
     LET(first, vector > 1 ? kb_sub(k, kb_add(k, kb_mul(k, own, vector), head), vector) : own);
     LET(step, kb_mul(k, kb_cast(k, kb_blocks(k), TY_I64), threads * vector));
     kb_for(k, at, first, elements, step) {
-        if (g->p->offsets >= 0) {
-            map_between_offsets(g, at);
-        } else if (vector == 1) {
+        if (vector == 1)
             map_element(g, at);
-        } else {
+        else
             map_vector_at(g, at, vector, elements);
-        }
     }
 }
 

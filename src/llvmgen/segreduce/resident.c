@@ -18,6 +18,7 @@ struct resident {
     kb_val at;                /* i32: where the first one begins; the last one of the row where there is none */
     kb_arr aggregates, shown; /* of a block; of a cluster two `shown`, for the row and the one before */
     kb_var turn;              /* i32: which of them */
+    kb_val length;            /* i64, of a row */
 };
 
 struct row {
@@ -35,16 +36,17 @@ static void vector_load(const struct resident *r, struct row *w, int i)
     struct gen *g = r->g;
     kb *k = g->k;
     const int fields = access_direct_fields(g->p);
+    const bool aligned = g->c->aligned && r->vector > 1;
     struct direct *d = &w->d[i * r->vector];
     if (i == 0) { /* where addresses are made that the other vectors share */
-        direct_load(g, w->seg.first, r->at, 0, r->vector, g->c->aligned, d);
+        direct_load(g, w->seg.first, r->at, 0, r->vector, aligned, d);
         return;
     }
     kb_var x[SEG_ITEMS_MAX];
     for (int j = 0; j < r->vector * fields; j++)
         x[j] = kb_var_new(k, kb_imm(k, direct_type(g, j % fields), 0), "x");
     kb_if(k, w->inside[i]) {
-        direct_load(g, w->seg.first, r->at, behind_first(r, i), r->vector, g->c->aligned, d);
+        direct_load(g, w->seg.first, r->at, behind_first(r, i), r->vector, aligned, d);
         for (int j = 0; j < r->vector * fields; j++)
             kb_set(k, x[j], d[j / fields].v[j % fields]);
     }
@@ -67,6 +69,7 @@ static void row_points(const struct resident *r, struct row *w, int i, struct po
     for (int j = 0; j < r->vector; j++) {
         segment_point(r->g, &pt[j], &w->seg, w->seg.first, r->at, behind_first(r, i) + j);
         pt[j].direct = &w->d[i * r->vector + j];
+        pt[j].segment = w->seg.number;
         point_is_of_vector(&pt[j], j, r->vector);
         at[j] = &pt[j];
     }
@@ -261,8 +264,7 @@ static kb_tup total_by_fields(const struct resident *r, struct row *w)
         for (int f = 0; f < p->reduction[i].op->nfields; f++) {
             const struct field field = { i, f };
             if (is_length(r, field))
-                total.e[state_first(p, i) + f] =
-                    kb_cast(g->k, gen_value(g, VAL_LENGTH), g->field[state_first(p, i) + f]);
+                total.e[state_first(p, i) + f] = kb_cast(g->k, r->length, g->field[state_first(p, i) + f]);
             else if (depends(p, field))
                 later[nlater++] = field;
             else
@@ -353,6 +355,7 @@ static void row_map(const struct resident *r, struct row *w, const kb_tup *resul
     kb *k = r->g->k;
     struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
     struct quotients q;
+    const bool aligned = r->g->c->aligned && r->vector > 1;
     row_points(r, w, 0, pt, at);
     pt[0].state = results;
     quotients_begin(r->g, &q, pt, r->vector);
@@ -362,27 +365,52 @@ static void row_map(const struct resident *r, struct row *w, const kb_tup *resul
             for (int j = 0; j < r->vector; j++)
                 pt[j].state = results;
             quotients_take(r->g, &q, pt, r->vector);
-            outputs_store_at(AT_POINT, at, r->vector, r->g->c->aligned);
-            outputs_store_at(AT_RESULT, at, r->vector, r->g->c->aligned);
+            outputs_store_at(AT_POINT, at, r->vector, aligned);
+            outputs_store_at(AT_RESULT, at, r->vector, aligned);
         }
     }
 }
 
-static void take_row(const struct resident *r, kb_val number, kb_val exists)
+/* The row whose segment is known. */
+static void take_segment(const struct resident *r, struct row *w)
 {
     struct gen *g = r->g;
     kb *k = g->k;
-    struct row w = { .exists = exists };
-    segment_at(g, &w.seg, number);
-    segment_enter(g, &w.seg);
-    row_load(r, &w);
-    const kb_tup results = state_results(g, row_total(r, &w), kb_false(k));
+    segment_enter(g, &w->seg);
+    row_load(r, w);
+    const kb_tup results = state_results(g, row_total(r, w), kb_false(k));
     if (problem_writes(g->p, AT_TOTAL)) {
-        kb_if(k, kb_and(k, exists, kb_eq(k, r->rank, 0))) {
+        kb_if(k, kb_and(k, w->exists, kb_eq(k, r->rank, 0))) {
             state_store(g, &results);
         }
     }
-    row_map(r, &w, &results);
+    row_map(r, w, &results);
+}
+
+static void take_row(const struct resident *r, kb_val number, kb_val exists)
+{
+    struct row w = { .exists = exists };
+    segment_at(r->g, &w.seg, number);
+    take_segment(r, &w);
+}
+
+/* Thread `rank` of the team has vectors of a row so long. */
+static void share(struct resident *r, kb_val length)
+{
+    kb *k = r->g->k;
+    r->length = length;
+    r->last = kb_sub(k, kb_cast(k, length, TY_I32), r->vector);
+    r->room = kb_sub(k, r->last, kb_mul(k, r->rank, r->vector));
+    r->at = kb_min(k, kb_mul(k, r->rank, r->vector), r->last);
+}
+
+void resident_by_warp(struct gen *g, const struct segment *seg, int items)
+{
+    struct resident r = { .g = g, .lanes = KB_WARP, .cluster = 1, .items = items, .vector = 1 };
+    struct row w = { .seg = *seg, .exists = kb_true(g->k) };
+    r.rank = kb_lane(g->k);
+    share(&r, kb_sub(g->k, seg->last, seg->first));
+    take_segment(&r, &w);
 }
 
 static void lanes_take_rows(const struct resident *r)
@@ -413,9 +441,7 @@ void emit_segreduce_resident(struct gen *g)
     r.rank = r.lanes ? kb_and(k, kb_lane(k), r.lanes - 1) : kb_tid(k);
     if (r.cluster > 1)
         r.rank = kb_add(k, r.rank, kb_mul(k, kb_cluster_rank(k), kb_threads(k)));
-    r.last = kb_sub(k, kb_cast(k, gen_value(g, VAL_LENGTH), TY_I32), r.vector);
-    r.room = kb_sub(k, r.last, kb_mul(k, r.rank, r.vector));
-    r.at = kb_min(k, kb_mul(k, r.rank, r.vector), r.last);
+    share(&r, gen_value(g, VAL_LENGTH));
     if (r.lanes) {
         lanes_take_rows(&r);
         return;

@@ -51,6 +51,11 @@ enum ty direct_type(const struct gen *g, int slot);
  * of 32, which the first warp reads until the next barrier.  The whole block arrives. */
 kb_tup block_stretch(struct gen *g, struct segment *seg, kb_val first, kb_val last, kb_arr aggregates);
 
+/* ---- a row in registers (resident.c) ------------------------------------------------------------------------------ */
+/* Reduces a segment that is not empty and has at most 32 * items elements, stores its results and maps it.  The whole warp
+ * arrives.  The state is commutative, and there are inputs that are read element by element. */
+void resident_by_warp(struct gen *g, const struct segment *seg, int items);
+
 /* ---- whole kernels ----------------------------------------------------------------------------------------------- */
 void emit_packed(struct gen *g);        /* a warp's loads are packed with segments (packed.c) */
 void emit_products(struct gen *g);      /* segreduce.pairs of two kept axes (products.c) */

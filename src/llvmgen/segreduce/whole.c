@@ -21,7 +21,8 @@
  * With a warp per segment (`lanes` 32) a block has as many segments as warps.  The block as a whole takes some of them,
  * one after the other, when its warps are done with the others: see block_takes().
  */
-#include "seg_gen.h"
+#include "whole.h"
+
 #include "llvmgen/shared/last_block.h"
 
 enum {
@@ -32,27 +33,9 @@ enum {
 
 static const struct tickets tickets = { BUF_LAUNCH, COUNT_BITS };
 
-struct cut {
-    struct gen *g;
-    kb_val tile;       /* i64: elements */
-    kb_val tiles;      /* i32: how many there are */
-    kb_val stay;       /* i32: tiles after its first one that a whole segment may extend to */
-    kb_val watching;   /* i32: blocks that look after tiles, the first ones of the grid */
-    kb_val helping;    /* i32: the last ones, which take parts from the queue when their segments are done */
-    kb_val segments;   /* i64 */
-    kb_arr aggregates; /* totals of warps */
-    kb_ptr found;      /* i64 per warp: the segment of the tile that it looked at, or -1 */
-};
+kb_val tile_of(struct cut *c, kb_val element) { return kb_cast(c->g->k, kb_div(c->g->k, element, c->tile), TY_I32); }
 
-static kb_val tile_of(struct cut *c, kb_val element)
-{
-    return kb_cast(c->g->k, kb_div(c->g->k, element, c->tile), TY_I32);
-}
-
-static kb_val tile_begin(struct cut *c, kb_val tile)
-{
-    return kb_mul(c->g->k, kb_cast(c->g->k, tile, TY_I64), c->tile);
-}
+kb_val tile_begin(struct cut *c, kb_val tile) { return kb_mul(c->g->k, kb_cast(c->g->k, tile, TY_I64), c->tile); }
 
 /* The last tile of what ends in front of the element, which is not its first. */
 static kb_val last_tile(struct cut *c, kb_val end) { return tile_of(c, kb_sub(c->g->k, end, 1)); }
@@ -151,11 +134,9 @@ static kb_val look(struct cut *c, kb_val tile)
     kb_for((c)->g->k, tile, kb_add((c)->g->k, kb_block((c)->g->k), 1), (c)->tiles,                                     \
            kb_mul((c)->g->k, (c)->watching, kb_threads((c)->g->k) / KB_WARP))
 
-static void watch(struct cut *c)
+void watch_tiles(struct cut *c, part_taker *take)
 {
-    struct gen *g = c->g;
-    kb *k = g->k;
-    const kb_var ticket_word = ticket_take_early(g, &tickets);
+    kb *k = c->g->k;
     FOR_TILES(c, tile)
     {
         kb_var left = kb_var_new(k, look(c, tile), "left");
@@ -164,11 +145,22 @@ static void watch(struct cut *c)
             kb_break_if(k, kb_eq(k, now, 0));
             LET(warp, kb_cast(k, kb_ctz(k, now), TY_I32));
             LET(number, kb_assume_uniform(kb_load(k, c->found, warp), KB_UNI_BLOCK)); /* such a word */
-            take_part(c, kb_get(k, ticket_word), number, kb_add(k, tile, kb_mul(k, c->watching, warp)));
+            take(c, number, kb_add(k, tile, kb_mul(k, c->watching, warp)));
             kb_set(k, left, kb_and(k, now, kb_sub(k, now, 1)));
         }
         kb_barrier(k); /* all threads have read what was found */
     }
+}
+
+static void take_now(struct cut *c, kb_val number, kb_val tile) { take_part(c, c->ticket_word, number, tile); }
+
+static void watch(struct cut *c)
+{
+    struct gen *g = c->g;
+    kb *k = g->k;
+    const kb_var ticket_word = ticket_take_early(g, &tickets);
+    c->ticket_word = kb_get(k, ticket_word);
+    watch_tiles(c, take_now);
     kb_if(k, kb_thread0(k)) {
         ticket_last_begins_next(g, &tickets, kb_get(k, ticket_word), c->watching);
     }
@@ -196,24 +188,48 @@ static kb_val block_takes(struct cut *c, kb_val first)
     return kb_select(k, kb_ne(k, lengthy, 0), kb_ballot(k, own), kb_imm(k, TY_U32, 0));
 }
 
-static void take_short(struct cut *c, kb_val number)
+/* By the warp, which reads it again where it is mapped. */
+static void take_by_turns(struct gen *g, struct segment *seg)
 {
-    struct gen *g = c->g;
     kb *k = g->k;
     const struct team team = { KB_WARP, kb_lane(k) };
+    /* Offsets that the whole warp reads. */
+    struct stretch all = { .seg = seg,
+                           .first = kb_assume_uniform(seg->first, KB_UNI_WARP),
+                           .last = kb_assume_uniform(seg->last, KB_UNI_WARP),
+                           .total = partial_new(g, "total") };
+    stretches_reduce(g, &team, 1, &all, kb_sub(k, all.last, all.first));
+    const kb_tup total = team_total(g, &team, &all);
+    kb_if(k, kb_lane0(k)) {
+        segment_store(g, seg, total);
+    }
+    if (g->c->maps)
+        map_by_warp(g, seg, total);
+}
+
+static void take_short(struct cut *c, kb_val number)
+{
+    static const int shapes[] = { 2, 8 }; /* elements of a lane that stay in registers */
+    struct gen *g = c->g;
+    kb *k = g->k;
     kb_if(k, kb_lt(k, number, c->segments)) {
         struct segment seg;
         segment_at(g, &seg, number);
         segment_enter(g, &seg);
-        /* Offsets that the whole warp reads. */
-        struct stretch all = { .seg = &seg,
-                               .first = kb_assume_uniform(seg.first, KB_UNI_WARP),
-                               .last = kb_assume_uniform(seg.last, KB_UNI_WARP),
-                               .total = partial_new(g, "total") };
-        stretches_reduce(g, &team, 1, &all, kb_sub(k, all.last, all.first));
-        const kb_tup total = team_total(g, &team, &all);
-        kb_if(k, kb_lane0(k)) {
-            segment_store(g, &seg, total);
+        if (!g->c->maps || !state_commutative(g->p) || !access_direct_fields(g->p)) {
+            take_by_turns(g, &seg);
+        } else {
+            LET(length, kb_assume_uniform(kb_sub(k, seg.last, seg.first), KB_UNI_WARP));
+            kb_var left = kb_var_new(k, kb_true(k), "left");
+            for (int i = 0, least = 1; i < 2; least = shapes[i++] * KB_WARP + 1) {
+                kb_if(k, kb_and(k, kb_ge(k, length, least), kb_le(k, length, shapes[i] * KB_WARP))) {
+                    resident_by_warp(g, &seg, shapes[i]);
+                    kb_set(k, left, kb_false(k));
+                }
+            }
+            kb_if(k, kb_assume_uniform(kb_get(k, left), KB_UNI_WARP)) { /* as the length is */
+                take_by_turns(g, &seg);
+            }
         }
     }
 }
@@ -235,6 +251,8 @@ static void take_whole(struct cut *c, kb_val number)
         kb_if(k, kb_thread0(k)) {
             segment_store(g, &seg, total);
         }
+        if (g->c->maps)
+            map_by_block(c, &seg, total);
     }
 }
 
@@ -421,20 +439,27 @@ static void watch_and_queue(struct cut *c, kb_val watches)
     }
 }
 
+struct cut cut_of(struct gen *g)
+{
+    return (struct cut){ .g = g,
+                         .tile = gen_value(g, VAL_TILE),
+                         .tiles = gen_value(g, VAL_TILES),
+                         .stay = gen_value(g, VAL_STAY),
+                         .watching = gen_value(g, VAL_WATCHING),
+                         .segments = gen_value(g, VAL_SEGMENTS) };
+}
+
 void emit_whole(struct gen *g)
 {
     kb *k = g->k;
-    struct cut *c = &(struct cut){ .g = g,
-                                   .tile = gen_value(g, VAL_TILE),
-                                   .tiles = gen_value(g, VAL_TILES),
-                                   .stay = gen_value(g, VAL_STAY),
-                                   .watching = gen_value(g, VAL_WATCHING),
-                                   .helping = gen_value(g, VAL_HELPING),
-                                   .segments = gen_value(g, VAL_SEGMENTS),
-                                   .aggregates = state_shared(g, KB_WARP, "warp_totals"),
-                                   .found = kb_shared_v(k, TY_I64, kb_threads(k) / KB_WARP, "found") };
+    struct cut cut = cut_of(g), *c = &cut;
+    cut.helping = gen_value(g, VAL_HELPING);
+    cut.aggregates = state_shared(g, KB_WARP, "warp_totals");
+    cut.found = kb_shared_v(k, TY_I64, kb_threads(k) / KB_WARP, "found");
+    if (g->c->maps)
+        cut.shown = state_shared(g, 1, "segment_total");
     gen_wait_for_predecessor(g);
-    LET(watches, kb_lt(k, kb_block(k), c->watching));
+    LET(watches, kb_lt(k, kb_block(k), cut.watching));
     if (gen_tunable(g, TN_QUEUE)) {
         watch_and_queue(c, watches);
         return;

@@ -61,15 +61,21 @@ static void declare(struct gen *g, int i)
     }
 }
 
+/* Blocks that a multiprocessor holds at least.  A last kernel between offsets has a bound: without, ptxas spills a word or two. */
+static int least_blocks(const struct gen *g)
+{
+    if (results_kernel(g->c, g->kernel))
+        return g->p->offsets >= 0;
+    return initials_kernel(g->c, g->kernel) ? 0 : g->c->tunable[TN_MIN_BLOCKS];
+}
+
 void gen_begin(struct gen *g, kb *k, const struct plan *plan, const struct plan_case *c,
                const struct prog_kernel *kernel)
 {
     *g = (struct gen){ .k = k, .c = c, .p = strategy_problem(c->strategy, plan->problem), .kernel = kernel };
     g->nfields = state_fields(g->p, g->field);
     g->padded = state_pad(g->p);
-    kb_kernel_begin(k, kernel->name, kernel->threads, kernel->cluster,
-                    results_kernel(c, kernel) || initials_kernel(c, kernel) ? 0 : c->tunable[TN_MIN_BLOCKS],
-                    kernel->nargs);
+    kb_kernel_begin(k, kernel->name, kernel->threads, kernel->cluster, least_blocks(g), kernel->nargs);
     for (int i = 0; i < kernel->nargs; i++)
         declare(g, i);
 }

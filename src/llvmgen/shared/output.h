@@ -61,8 +61,12 @@ void outputs_store_total(struct point *pt);
 /* One thread: leaves the state of the segment in the buffer "results", where the case has one.  pt->state is the state,
  * and pt->segment the segment's number (absent: there is a single segment). */
 void results_leave(struct gen *g, const struct point *pt);
+/* What was left there. */
+kb_tup results_read(struct gen *g, kb_val segment);
 /* The last kernel of the case: any segments, any order of dimensions; every element is read again. */
 void emit_results(struct gen *g);
+/* … where segments between offsets were mapped but for those that several blocks reduced (segreduce/mapped.c). */
+void emit_whole_rest(struct gen *g);
 /* The first launch of the case: the initial values of outputs. */
 void emit_initials(struct gen *g);
 

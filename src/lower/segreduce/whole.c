@@ -6,7 +6,9 @@
  */
 #include "segreduce.h"
 
+#include "lower/results.h"
 #include "lower/tuned.h"
+#include "lower/work.h"
 
 #include <string.h>
 
@@ -44,6 +46,25 @@ static const struct whole {
     [BLOCKS] = { "blocks", "offsets blocks", "offsets wide", 0, false },
 };
 
+/* Threads where the team also maps its segment.  Softmax of 2^26 f32 between offsets on an H200, lengths of any distribution
+ * around 1024/2048/4096/8192/16384/32768: warps 231/278/303 us; blocks of 128 threads 305/231/235/265/286/505, of 256
+ * 484/293/223/230/256/282, of 1024 -/-/474/284/226/230; reduced, then mapped by another kernel, 360/330/314/307/310/312. */
+static void mapped_threads(struct planner *pl, struct plan_case *c, enum whole_shape shape)
+{
+    const struct problem *p = pl->plan->problem;
+    enum { TUNED_SM = 90 };
+    const bool narrow = segreduce_state_words(p) <= 2 && !work_is_heavy(p);
+    const bool light = narrow && (shape != WIDE || pl->plan->device.sm == TUNED_SM); /* others spill */
+    static const int threads[] = { [WIDE] = 1024, [WARPS] = 128, [SHORT] = 128, [BLOCKS] = 256 };
+    plan_set(c, TN_THREADS, shape == WIDE && !light ? 512 : threads[shape],
+             "H200, softmax between offsets: see whole.c");
+    plan_set(c, TN_MIN_BLOCKS, shape == WIDE && !light ? 2 : shape == WIDE || !light,
+             "H200, softmax between offsets, warps: mean 128/512/1024 329/255/231 us, with a bound 383/277/246");
+    plan_set(c, TN_EVICT_FIRST, 0, "elements are read again");
+    if (c->tunable[TN_ITEMS] > WHOLE_WIDE_ITEMS)
+        plan_set(c, TN_ITEMS, WHOLE_WIDE_ITEMS, "so many were measured");
+}
+
 static struct plan_case *whole_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
                                     struct formula guard, bool aligned)
 {
@@ -70,6 +91,8 @@ static struct plan_case *whole_case(struct planner *pl, const struct strategy *r
     segreduce_fit_items(c);
     if (c->tunable[TN_THREADS] >= 512)
         plan_set(c, TN_MIN_BLOCKS, 2, "left alone, ptxas spills two words to fit a third block");
+    if (problem_writes(p, AT_RESULT) && !shape->queue)
+        mapped_threads(pl, c, (enum whole_shape)(shape - shapes));
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     return c;
 }
@@ -110,6 +133,22 @@ static void add_queue_shapes(struct planner *pl, const struct strategy *row, str
         add_shape(pl, row, QUEUE, f_and(blocks, f_and(lengthy(p, parted), shorter(p, f_const(WHOLE_MOST)))));
 }
 
+/* Where teams map what they have reduced: the shorter segments are, the smaller the team. */
+static void add_mapping_shapes(struct planner *pl, const struct strategy *row)
+{
+    static const struct {
+        enum whole_shape shape;
+        int least; /* vectors of a segment in the mean */
+    } by_length[] = { { WIDE, 3000 }, { BLOCKS, 750 }, { SHORT, 375 }, { WARPS, 20 } };
+    const struct problem *p = pl->plan->problem;
+    struct formula most = f_const(WHOLE_MOST);
+    for (size_t i = 0; i < sizeof by_length / sizeof *by_length; i++) {
+        const struct formula least = f_const(by_length[i].least);
+        add_shape(pl, row, by_length[i].shape, f_and(lengthy(p, least), shorter(p, most)));
+        most = least;
+    }
+}
+
 void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
@@ -123,6 +162,10 @@ void segreduce_whole_plan(struct planner *pl, const struct strategy *row)
         const enum whole_shape shape = plan_setting(pl, TN_LANES, 0) > 0 ? WARPS : BLOCKS;
         const struct formula within = f_and(lengthy(p, f_const(WHOLE_LEAST)), shorter(p, f_const(WHOLE_MOST)));
         add_shape(pl, row, shape, pinned ? any : within);
+        return;
+    }
+    if (problem_writes(p, AT_RESULT) && !pinned) {
+        add_mapping_shapes(pl, row);
         return;
     }
     const struct formula large = f_le(f_mul(sms, QUEUE_LARGE), access_count(p)), above_few = f_not(F_(few));
@@ -166,6 +209,17 @@ static struct formula tile_length(const struct problem *p, int64_t round)
     return f_mul(f_cdiv(length, round), round);
 }
 
+/* Tiles and who watches them. */
+static void add_cut(struct prog_kernel *k, struct formula tile, struct formula tiles, struct formula pace,
+                    struct formula stay, struct formula watching)
+{
+    plan_value_arg(k, VAL_TILE, TY_I64, tile);
+    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
+    plan_value_arg(k, VAL_PACE, TY_I64, pace);
+    plan_value_arg(k, VAL_STAY, TY_I32, stay);
+    plan_value_arg(k, VAL_WATCHING, TY_I32, watching);
+}
+
 bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -191,15 +245,20 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     const int64_t each = c->tunable[TN_LANES] ? c->tunable[TN_THREADS] / SEG_WARP : 1;
     const struct formula helping = queue ? f_min(f_cdiv(segments, each), all) : f_const(0);
     const struct formula pace = f_div(f_mul(f_mul(segments, tile), (int64_t)1 << SEGMENTS_PACE_BITS), n);
+    const struct formula any = f_ge(segments, 1);
     struct prog_kernel *k = segreduce_team_kernel(pl, c, "");
-    plan_value_arg(k, VAL_TILE, TY_I64, tile);
-    plan_value_arg(k, VAL_TILES, TY_I32, tiles);
-    plan_value_arg(k, VAL_PACE, TY_I64, pace);
-    plan_value_arg(k, VAL_STAY, TY_I32, f_add(small, 1));
-    plan_value_arg(k, VAL_WATCHING, TY_I32, watching);
+    add_cut(k, tile, tiles, pace, f_add(small, 1), watching);
     plan_value_arg(k, VAL_HELPING, TY_I32, helping);
     add_buffers(pl, c, tiles);
-    const struct formula any = f_ge(segments, 1);
     plan_launch(pl, c, 0, f_mul(any, f_add(watching, f_cdiv(segments, each))));
+    c->maps = problem_writes(p, AT_RESULT);
+    if (c->maps) {
+        const struct formula blocks = f_min(wanted_watching, all);
+        c->mapper = c->code.nkernels;
+        k = segreduce_team_kernel(pl, c, "map");
+        add_cut(k, tile, tiles, pace, f_add(small, 1), blocks);
+        plan_buffer_arg(pl, c, 0, BUF_RESULTS, REGION_SCRATCH, f_mul(segments, results_layout(p, NULL)));
+        plan_launch(pl, c, c->mapper, f_mul(any, blocks));
+    }
     return segreduce_check_tunables(pl, c);
 }
