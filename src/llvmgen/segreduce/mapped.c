@@ -54,7 +54,7 @@ static void map_vector(struct mapped *m, const struct quotients *q, kb_val at, k
 
 /* Positions [first, last) of the segment, by a team; all of its threads have the results. */
 static void segment_map(struct gen *g, struct segment *seg, kb_val first, kb_val last, const struct team *team,
-                 const kb_tup *results)
+                        const kb_tup *results)
 {
     kb *k = g->k;
     const int vector = g->c->aligned ? gen_tunable(g, TN_VECTOR) : 1;

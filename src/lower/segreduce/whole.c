@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { ARG_WORDS = 3 /* a value and its index */, ARG_VECTOR = 8, ARG_BLOCKS = 4 };
-enum whole_shape { WIDE, WARPS_QUEUE, QUEUE, WARPS, SHORT, BLOCKS };
+enum whole_shape { WIDE, MIDDLE, WARPS_QUEUE, QUEUE, WARPS, SHORT, BLOCKS };
 
 /* While a block waits for its offsets and then for its elements, others read: as many as the device holds.  Wider
  * states need the registers, and on smaller multiprocessors nobody has measured it. */
@@ -39,6 +39,7 @@ static const struct whole {
     bool queue;
 } shapes[] = {
     [WIDE] = { "wide", "offsets wide", NULL, 0, false },
+    [MIDDLE] = { "middle", "offsets wide", NULL, 0, false },
     [WARPS_QUEUE] = { "warps_queue", "offsets warps_queue", NULL, SEG_WARP, true },
     [QUEUE] = { "queue", "offsets queue", NULL, 0, true },
     [WARPS] = { "warps", "offsets warps", NULL, SEG_WARP, false },
@@ -48,17 +49,17 @@ static const struct whole {
 
 /* Threads where the team also maps its segment.  Softmax of 2^26 f32 between offsets on an H200, lengths of any distribution
  * around 1024/2048/4096/8192/16384/32768: warps 231/278/303 us; blocks of 128 threads 305/231/235/265/286/505, of 256
- * 484/293/223/230/256/282, of 1024 -/-/474/284/226/230; reduced, then mapped by another kernel, 360/330/314/307/310/312. */
+ * 484/293/223/230/256/282, of 512 942/531/328/246/229/260, of 1024 -/-/474/284/226/230; reduced, then mapped by another kernel, 360/330/314/307/310/312. */
 static void mapped_threads(struct planner *pl, struct plan_case *c, enum whole_shape shape)
 {
     const struct problem *p = pl->plan->problem;
-    enum { TUNED_SM = 90 };
-    const bool narrow = segreduce_state_words(p) <= 2 && !work_is_heavy(p);
-    const bool light = narrow && (shape != WIDE || pl->plan->device.sm == TUNED_SM); /* others spill */
-    static const int threads[] = { [WIDE] = 1024, [WARPS] = 128, [SHORT] = 128, [BLOCKS] = 256 };
-    plan_set(c, TN_THREADS, shape == WIDE && !light ? 512 : threads[shape],
-             "H200, softmax between offsets: see whole.c");
-    plan_set(c, TN_MIN_BLOCKS, shape == WIDE && !light ? 2 : shape == WIDE || !light,
+    enum { TUNED_SM = 90, MIDDLE_BLOCKS = 2 };
+    static const int threads[] = { [WIDE] = 1024, [MIDDLE] = 512, [WARPS] = 128, [SHORT] = 128, [BLOCKS] = 256 };
+    const bool light = segreduce_state_words(p) <= 2 && !work_is_heavy(p);
+    if (shape == WIDE && (!light || pl->plan->device.sm != TUNED_SM)) /* it would spill */
+        shape = MIDDLE;
+    plan_set(c, TN_THREADS, threads[shape], "H200, softmax between offsets: see whole.c");
+    plan_set(c, TN_MIN_BLOCKS, shape == MIDDLE ? MIDDLE_BLOCKS : shape == WIDE || !light,
              "H200, softmax between offsets, warps: mean 128/512/1024 329/255/231 us, with a bound 383/277/246");
     plan_set(c, TN_EVICT_FIRST, 0, "elements are read again");
     if (c->tunable[TN_ITEMS] > WHOLE_WIDE_ITEMS)
@@ -139,7 +140,7 @@ static void add_mapping_shapes(struct planner *pl, const struct strategy *row)
     static const struct {
         enum whole_shape shape;
         int least; /* vectors of a segment in the mean */
-    } by_length[] = { { WIDE, 3000 }, { BLOCKS, 750 }, { SHORT, 375 }, { WARPS, 20 } };
+    } by_length[] = { { WIDE, 6000 }, { MIDDLE, 3000 }, { BLOCKS, 750 }, { SHORT, 375 }, { WARPS, 20 } };
     const struct problem *p = pl->plan->problem;
     struct formula most = f_const(WHOLE_MOST);
     for (size_t i = 0; i < sizeof by_length / sizeof *by_length; i++) {
@@ -220,6 +221,17 @@ static void add_cut(struct prog_kernel *k, struct formula tile, struct formula t
     plan_value_arg(k, VAL_WATCHING, TY_I32, watching);
 }
 
+/* The kernel that maps what several blocks have reduced, and its launch. */
+static struct prog_kernel *add_rest(struct planner *pl, struct plan_case *c, struct formula blocks)
+{
+    const struct problem *p = pl->plan->problem;
+    c->mapper = c->code.nkernels;
+    struct prog_kernel *k = segreduce_team_kernel(pl, c, "map");
+    plan_buffer_arg(pl, c, 0, BUF_RESULTS, REGION_SCRATCH, f_mul(segments_count(p), results_layout(p, NULL)));
+    plan_launch(pl, c, c->mapper, blocks);
+    return k;
+}
+
 bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -252,13 +264,8 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     add_buffers(pl, c, tiles);
     plan_launch(pl, c, 0, f_mul(any, f_add(watching, f_cdiv(segments, each))));
     c->maps = problem_writes(p, AT_RESULT);
-    if (c->maps) {
-        const struct formula blocks = f_min(wanted_watching, all);
-        c->mapper = c->code.nkernels;
-        k = segreduce_team_kernel(pl, c, "map");
-        add_cut(k, tile, tiles, pace, f_add(small, 1), blocks);
-        plan_buffer_arg(pl, c, 0, BUF_RESULTS, REGION_SCRATCH, f_mul(segments, results_layout(p, NULL)));
-        plan_launch(pl, c, c->mapper, f_mul(any, blocks));
-    }
+    if (c->maps)
+        add_cut(add_rest(pl, c, f_mul(any, f_min(wanted_watching, all))), tile, tiles, pace, f_add(small, 1),
+                f_min(wanted_watching, all));
     return segreduce_check_tunables(pl, c);
 }
