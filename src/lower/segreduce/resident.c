@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+enum { SMALL_BLOCK = 256 };
 static const struct shape {
     const char *name, *elements; /* of the cases by vectors, and by elements (NULL: other shapes take them) */
     int lanes, threads, words, cluster;
@@ -30,9 +31,11 @@ static const struct shape {
     { "rows_block_12288", NULL, 0, 512, 24, 1 },
     { "rows_block_16384", "rows_block_16384_elements", 0, 512, 32, 1 },
     { "rows_cluster_2", NULL, 0, 512, 32, 2 },
+    { "rows_cluster_small", NULL, 0, SMALL_BLOCK, 32, 8 },
     { "rows_cluster_4", NULL, 0, 512, 32, 4 },
     { "rows_cluster_8", NULL, 0, 512, 32, 8 },
     { "rows_cluster_long", NULL, 0, 1024, 32, 8 },
+    { "rows_cluster_halves", NULL, 0, 512, 64, 8 },
 };
 
 enum { TUNED_SM = 90 };
@@ -119,6 +122,9 @@ static void bound_registers(const struct planner *pl, struct plan_case *c, const
     if (sums && !s->lanes && c->tunable[TN_VECTOR] > 1 && threads >= c->tunable[TN_THREADS])
         plan_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS],
                  "H200 layer norm, rows of 2048, 4096, 8192, 16384: 142/152/174/202 us, so bounded 138/140/148/152");
+    else if (!problem_writes(p, AT_RESULT) && s->lanes == SEG_WARP && s->words > BESIDE_SMALL &&
+             c->tunable[TN_VECTOR] > 1 && segreduce_state_words(p) <= 3 && d->sm == TUNED_SM)
+        plan_set(c, TN_MIN_BLOCKS, 8, "H200, cross-entropy of 2^26 f32 in rows of 1024: 74 us, 4 blocks 91, 12 130");
     else if (p->nreductions > 1 && takes_many(p) && c->tunable[TN_VECTOR] > 1)
         plan_set(c, TN_MIN_BLOCKS,
                  d->registers_per_sm / ((d->sm == TUNED_SM ? REGISTERS : REGISTERS_ELSEWHERE) * c->tunable[TN_THREADS]),
@@ -196,7 +202,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
  * 95/91 us by these and 186/99 by segreduce.subwarp, in rows of 4096 by a block 108 and 88. */
 static bool possible(const struct planner *pl, const struct shape *s, bool vectors)
 {
-    enum { UNCOMMON = 24, SMALL = 256 };
+    enum { UNCOMMON = 24, SMALL = 256, MOST_WORDS = 64 };
     const struct problem *p = pl->plan->problem;
     const bool keeps = problem_writes(p, AT_RESULT);
     const int cluster = plan_setting(pl, TN_CLUSTER, s->cluster), lanes = plan_setting(pl, TN_LANES, s->lanes);
@@ -207,9 +213,16 @@ static bool possible(const struct planner *pl, const struct shape *s, bool vecto
         return false; /* 512 threads have 128 registers each, and cross-entropy with its gradient would spill */
     if (cluster <=
         1) /* places after a row's end cost what elements cost: softmax in rows of 256 takes 130 us, and 176 */
-        return (keeps || lanes) && (!vectors || lanes != 16 || takes_many(p)); /* by 32 lanes; RMS norm 132 and 129 */
+        return (keeps || lanes || plan_overrides(pl, TN_LANES)) &&
+               (!vectors || lanes != 16 || takes_many(p)); /* by 32 lanes; RMS norm 132 and 129 */
     if (plan_setting(pl, TN_CLUSTER, 0)) /* pinned: check_clusters() says what does not go with the cluster */
         return !s->lanes || plan_setting(pl, TN_LANES, 0);
+    /* H200, rows of 65536, 512 threads in 4 blocks: softmax f32, bf16 163, 126 us; layer norm 194, and 202 */
+    if (s->threads == SMALL_BLOCK && !gains_by_elements(p))
+        return false;
+    if (s->words == MOST_WORDS &&
+        (narrowest(p) == 4 || !takes_many(p) || segreduce_state_words(p) > 2 || p->nreductions > 1))
+        return false;
     if (s->threads == 1024 && (narrowest(p) < 4 || segreduce_state_words(p) > 2 || work_is_heavy(p)))
         return false; /* 64 registers are few: layer norm would spill */
     return pl->plan->device.sm >= 90 && keeps && !lanes;
