@@ -105,7 +105,13 @@ struct columns {
     int vector;
     bool beside; /* cases of more columns */
     enum columns_of of;
+    bool deep; /* many places of a column at once */
 };
+
+/* H200, us, columns that are loaded one by one, in parentheses 4 places at once in 16 groups: sums of i32 [13617, 77], [54471, 77],
+ * [585, 1791], [2341, 1791] 5.7, 11.3, 5.5, 10.4 (10.1, 16.5, 6.8, 12.8), longest runs 7.5, 13.5, 6.6, 10.3 (13.9, 25.8, 9.4,
+ * 17.1), welford [585, 1791] 8.2 (10.4); but [871543, 77] 82 (95), runs [74940, 1791] 164 (155), [6710, 20001] 209 (157). */
+enum { DEEP_ITEMS = 16, DEEP_ROWS = 8, DEEP_MOST = 1 << 17 /* elements for each multiprocessor */ };
 
 /* Registers hold what is loaded and the states of all columns; all blocks that share columns are there at once. */
 static void fit_registers(const struct problem *p, const struct columns *of, struct plan_case *c)
@@ -113,7 +119,9 @@ static void fit_registers(const struct problem *p, const struct columns *of, str
     const int vector = c->tunable[TN_VECTOR], words = segreduce_state_words(p) * vector;
     const bool wide = words >= COLUMN_WIDE_WORDS;
     if (of->of == COLUMNS_STRIPED)
-        plan_set(c, TN_ITEMS, 4, "as many loads in flight as fit registers");
+        plan_set(c, TN_ITEMS, of->deep ? DEEP_ITEMS : 4, "as many loads in flight as fit registers");
+    if (of->deep)
+        return;
     if (work_of(p, NULL, 0).periodic) {
         plan_set(c, TN_ITEMS, 1,
                  "H200, MRI-Q, 32768 and 262144 voxels: 150 and 725 us, ptxas 0.4 s; 4 items 154 and 719, 1.2 s");
@@ -160,6 +168,8 @@ static struct plan_case *columns_case(struct planner *pl, const struct strategy 
     const struct columns *of = what;
     struct plan_case *c = plan_case_add(pl, row, name, guard);
     plan_case_tuned(pl, c, of->shape->name);
+    if (of->deep)
+        plan_set(c, TN_ROWS, DEEP_ROWS, "H200, columns that are loaded one by one: see column.c");
     if (c->tunable[TN_ROWS] > c->tunable[TN_THREADS])
         plan_set(c, TN_ROWS, c->tunable[TN_THREADS], NULL);
     plan_set(c, TN_VECTOR, of->vector, "16 bytes of the widest array, or 4 columns, as far as states fit registers");
@@ -223,7 +233,7 @@ static void add_shifted(struct planner *pl, const struct strategy *row, const st
     bool never = false;
     const struct formula sizes = shape_guard(pl, shape, vector, true, &never);
     if (!never)
-        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, true, COLUMNS_SHIFTED },
+        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, true, COLUMNS_SHIFTED, false },
                       arena_printf(&pl->s->arena, "%s_shifted", shape->name), WORD_BYTES, sizes, false);
 }
 
@@ -253,12 +263,26 @@ static void add_small(struct planner *pl, const struct strategy *row, const stru
 {
     const struct problem *p = pl->plan->problem;
     bool never = false;
-    const struct columns of = { shape, 1, vectors, COLUMNS_ALIGNED };
+    const struct columns of = { shape, 1, vectors, COLUMNS_ALIGNED, false };
     const struct formula few = f_le(segments_length(p), SMALL_ROWS);
     const struct formula small = f_and(f_le(access_count(p), f_mul(plan_sms(p), SMALL)), few);
     const struct formula guard = settle(pl, small, &never);
     if (!never && !plan_overrides(pl, TN_ROWS))
         columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_small", shape->name), guard, false);
+}
+
+/* Arrays that are not large, of columns that are loaded one by one. */
+static void add_deep(struct planner *pl, const struct strategy *row, const struct columns *like)
+{
+    const struct problem *p = pl->plan->problem;
+    struct columns of = *like;
+    bool never = false;
+    of.deep = true;
+    of.beside = true;
+    const struct formula guard = settle(pl, f_le(access_count(p), f_mul(plan_sms(p), DEEP_MOST)), &never);
+    if (!never && !plan_overrides(pl, TN_ROWS) && !plan_overrides(pl, TN_ITEMS) && !access_beside(p) &&
+        !work_of(p, NULL, 0).periodic)
+        columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_deep", like->shape->name), guard, false);
 }
 
 /* Have segments more bytes of results than an element has? */
@@ -281,7 +305,7 @@ static void add_short(struct planner *pl, const struct strategy *row)
     enum { COLUMNS = 4, PLACES = 24 };
     static const struct shape shape = { "short", 0, 0 };
     const struct problem *p = pl->plan->problem;
-    const struct columns of = { &shape, COLUMNS, true, COLUMNS_ALIGNED };
+    const struct columns of = { &shape, COLUMNS, true, COLUMNS_ALIGNED, false };
     const struct formula columns = f_eq(f_mod(segments_inner(p), COLUMNS), 0);
     bool never = false;
     struct formula aligned;
@@ -301,8 +325,8 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     const bool strips = shape == &shapes[SHAPES - 1];
     const bool vectors = shares_all(p) ? vector > 1 && strips : access_aligned_guard(p, vector, true, &aligned);
     if (!never && vectors)
-        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false, COLUMNS_ALIGNED }, shape->name,
-                      vector, sizes, false);
+        segreduce_add(pl, row, columns_case, &(struct columns){ shape, vector, false, COLUMNS_ALIGNED, false },
+                      shape->name, vector, sizes, false);
     const int shifted = vectors ? columns_shifted(pl, vector) : 0;
     if (shifted)
         add_shifted(pl, row, shape, shifted);
@@ -311,7 +335,9 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
     const int width = may ? columns_striped(pl, vector) : 1;
     if (strips && width > 1)
         add_small(pl, row, shape, vectors);
-    const struct columns of = { shape, width, vectors, width > 1 ? COLUMNS_STRIPED : COLUMNS_ALIGNED };
+    const struct columns of = { shape, width, vectors, width > 1 ? COLUMNS_STRIPED : COLUMNS_ALIGNED, false };
+    if (strips && width > 1)
+        add_deep(pl, row, &of);
     const struct formula single = single_guard(pl, &of, vector, shifted, &never);
     if (!never)
         columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_scalar", shape->name), single, false);
@@ -321,7 +347,7 @@ static void add_shape(struct planner *pl, const struct strategy *row, const stru
 static void add_single(struct planner *pl, const struct strategy *row)
 {
     const struct formula n = segments_count(pl->plan->problem);
-    const struct columns of = { &shapes[SHAPES - 1], 1, true, COLUMNS_ALIGNED };
+    const struct columns of = { &shapes[SHAPES - 1], 1, true, COLUMNS_ALIGNED, false };
     bool never = false;
     const struct formula guard = settle(pl, f_and(f_ge(n, SINGLE_LEAST), f_le(n, SINGLE_MOST)), &never);
     if (!never)

@@ -91,7 +91,7 @@ static void fit_registers(const struct pairs *pairs, struct plan_case *c)
 /* Products: rows and columns of results, and results for each multiprocessor, from which on tiles of a shape are worth
  * it.  Few rows, or columns, have tiles that are no wider; few results have small tiles, so that there are enough.
  * Of few terms results are stored side by side, by tiles that are as wide as rows of results, or cover wider ones. */
-enum { FEW_TERMS = 8, ANY = 0, COVERED = -1, PRODUCT_PINNED = 7 /* of the shapes */, THIN_PRODUCTS = 64 };
+enum { LARGE = 97, FEW_TERMS = 8, ANY = 0, COVERED = -1, PRODUCT_PINNED = 7 /* of the shapes */, THIN_PRODUCTS = 64 };
 static const struct product_shape {
     const char *name, *variant;
     int rows, columns, rows_most, columns_most, per_sm, terms_most, words_most /* 0: any */,
@@ -101,8 +101,8 @@ static const struct product_shape {
                        { "product_few_64", "product few 64", 32, 33, ANY, ANY, 1024, FEW_TERMS, 0, 0 },
                        { "product_few_32", "product few 32", 32, 17, ANY, ANY, 1024, FEW_TERMS, 0, 0 },
                        { "product_few_16", "product few 16", 32, 8, ANY, ANY, 1024, FEW_TERMS, 0, 0 },
-                       { "product_huge", "product huge", 97, 97, COVERED, COVERED, 24576, 0, 1, 0 },
-                       { "product_large", "product large", 97, 97, COVERED, COVERED, 7168, 0, 0, 0 },
+                       { "product_huge", "product huge", 97, LARGE, COVERED, COVERED, 24576, 0, 1, 0 },
+                       { "product_large", "product large", 97, LARGE, COVERED, COVERED, 7168, 0, 0, 0 },
                        { "product", "product", 49, 49, COVERED, COVERED, 2048, 0, 0, 0 },
                        { "product_tall", "product tall", 97, 8, COVERED, 16, 10240, 0, 0, 0 },
                        { "product_tall_128", "product tall 128", 97, 8, COVERED, 16, 2048, 0, 0, 0 },
@@ -133,6 +133,13 @@ static struct formula covered(struct formula extent, int64_t tile)
     return f_ge(f_mul(extent, 4), f_mul(f_cdiv(extent, tile), 3 * tile));
 }
 
+/* … a sixth?  H200, distances of 64 terms, 65536 points to 192 and 65535 to 191: 112, 123 us by smaller tiles, 148, 140 by
+ * those that cover 256. */
+static struct formula covered_well(struct formula extent, int64_t tile)
+{
+    return f_ge(f_mul(extent, 6), f_mul(f_cdiv(extent, tile), 5 * tile));
+}
+
 static struct formula product_guard(const struct problem *p, const struct pairs *pairs, const struct product_shape *s,
                                     const struct plan_case *c)
 {
@@ -145,7 +152,8 @@ static struct formula product_guard(const struct problem *p, const struct pairs 
     else if (s->rows_most != ANY)
         guard = f_and(guard, f_le(rows, s->rows_most));
     if (s->columns_most == COVERED)
-        guard = f_and(guard, covered(columns, tile_rows(c, true)));
+        guard =
+            f_and(guard, (s->columns == LARGE && !s->terms_most ? covered_well : covered)(columns, tile_rows(c, true)));
     else if (s->columns_most != ANY)
         guard = f_and(guard, f_le(columns, s->columns_most));
     guard = f_and(guard, s->terms_most ? f_and(f_ge(terms, 1), f_le(terms, s->terms_most)) : f_ge(terms, TERMS_MIN));

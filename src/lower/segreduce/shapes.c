@@ -42,6 +42,8 @@ enum { REPEATED_PER_SM = 64, REPEATED_FEW_PER_SM = 48, REPEATED_LENGTH = 256 };
 
 /* Rows that are short for a warp, of narrow elements that take many instructions: four lanes each. */
 #define SHORT "short"
+#define BYTES "bytes" /* rows of bytes, so many that eight lanes each fill the device */
+enum { ROWS_BYTES = 288, BYTES_PER_SM = 220, BYTES_BLOCKS = 4 };
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
@@ -61,6 +63,7 @@ static const struct shape {
     { "segreduce.subwarp", "packed_few", 0, PACKED_FEW },
     { "segreduce.subwarp", "packed", 0, PACKED },
     { "segreduce.subwarp", "tiny", 0, 4 },
+    { "segreduce.subwarp", BYTES, 16, ROWS_BYTES },
     { "segreduce.subwarp", "medium", 4, 32 },
     { "segreduce.subwarp", SHORT, 4, ROWS_SHORT },
     { "segreduce.subwarp", "warps", 4, ROWS_WARP },
@@ -132,6 +135,16 @@ static bool repeated(const struct problem *p)
 static bool packed(const struct shape *shape)
 {
     return shape->up_to == EXACTLY || shape->up_to == PACKED || shape->up_to == PACKED_FEW;
+}
+
+/* Does the shape leave no lane of a warp without elements, where these take as long as their memory? */
+static bool is_short(const struct shape *shape) { return strcmp(shape->name, SHORT) == 0; }
+static bool is_bytes(const struct shape *shape) { return strcmp(shape->name, BYTES) == 0; }
+
+static bool plain_bytes(const struct problem *p)
+{
+    return access_vector_width(p) == PIECE_BYTES && segments_trailing(p) && !access_beside(p) && state_commutative(p) &&
+           access_direct_fields(p) == 1 && segreduce_state_words(p) <= 2;
 }
 
 /* Registers hold all positions that a lane has in flight; with offsets, where three sizes of teams are in one kernel,
@@ -252,6 +265,17 @@ static bool wide_states(const struct problem *p)
     return wide;
 }
 
+/* Elements of one and two bytes. */
+static void fit_narrow(const struct problem *p, struct plan_case *c, const struct shape *shape, bool aligned)
+{
+    if (is_bytes(shape))
+        plan_set(c, TN_MIN_BLOCKS, BYTES_BLOCKS, "a bound lets ptxas hold more loads");
+    if (strcmp(shape->name, "long") == 0 && aligned && access_vector_width(p) == NARROW &&
+        segreduce_state_words(p) == 1)
+        plan_set(c, TN_THREADS, NARROW_BLOCK,
+                 "H200, products of f16 [7000, 18429], [1792, 18432]: 60.6, 17.8 us, 512 threads 68.1, 20.5");
+}
+
 static struct plan_case *shape_case(struct planner *pl, const struct strategy *row, const void *what, const char *name,
                                     struct formula guard, bool aligned)
 {
@@ -286,6 +310,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     fit_registers(p, c);
     leave_registers(p, c);
+    fit_narrow(p, c, shape, aligned);
     return c;
 }
 
@@ -302,9 +327,6 @@ static bool no_lane_each(const struct planner *pl, const struct shape *shape)
     return lanes_of(shape) == 1 &&
            (plan_pinned(pl) ? plan_setting(pl, TN_LANES, 0) != 1 : segreduce_tile_length(pl) > 0);
 }
-
-/* Does the shape leave no lane of a warp without elements, where these take as long as their memory? */
-static bool is_short(const struct shape *shape) { return strcmp(shape->name, SHORT) == 0; }
 
 static bool heavy_narrow(const struct problem *p)
 {
@@ -396,8 +418,8 @@ static struct formula length_guard(const struct planner *pl, const struct shape 
     *never = lo > most || hi < least || least > most;
     if (wide && !plan_pinned(pl))
         guard = f_ge(segments_count(p), f_mul(plan_sms(p), ROWS_WIDE_PER_SM));
-    if (is_short(shape)) /* others need all warps that there are */
-        guard = f_ge(segments_count(p), f_mul(plan_sms(p), EACH_PER_SM));
+    if (is_short(shape) || is_bytes(shape)) /* others need all warps that there are */
+        guard = f_ge(segments_count(p), f_mul(plan_sms(p), is_short(shape) ? EACH_PER_SM : BYTES_PER_SM));
     if (lo < least && !plan_pinned(pl))
         guard = f_and(guard, f_ge(segments_length(p), least));
     return hi <= most ? guard : f_and(guard, f_le(segments_length(p), most));
@@ -412,6 +434,8 @@ static bool eligible(const struct planner *pl, const struct strategy *row, const
     if (shape->up_to == EACH && (!sums_shared(pl->plan->problem) || plan_pinned(pl)))
         return false;
     if ((shape->up_to == REPEATED || shape->up_to == REPEATED_FEW) && (plan_pinned(pl) || !repeated(pl->plan->problem)))
+        return false;
+    if (is_bytes(shape) && (plan_pinned(pl) || !plain_bytes(pl->plan->problem)))
         return false;
     if (is_short(shape) && (plan_pinned(pl) || !heavy_narrow(pl->plan->problem)))
         return false;
