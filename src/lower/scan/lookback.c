@@ -106,6 +106,16 @@ bool scan_lookback_wide(const struct problem *p)
     return fields >= LEAST && fields <= MOST && state_words(p, NULL) == fields && scan_items_in_words(p) <= WORDS;
 }
 
+#define HALVES_FROM                                                                                                    \
+    "H200, extrema of 2^26 bf16 from the right between 1275, 100000 offsets, of 2^23: 259, 258, 35 us, 512x24 301, "   \
+    "322, 45"
+
+/* Elements of two bytes that are loaded one by one. */
+static bool halves_between_offsets(const struct problem *p)
+{
+    return p->offsets >= 0 && access_vector_width(p) == 8 && state_words(p, NULL) == 1;
+}
+
 void scan_lookback_plan(struct planner *pl, const struct strategy *row)
 {
     enum { WIDE_ITEMS = 13 };
@@ -126,6 +136,12 @@ void scan_lookback_plan(struct planner *pl, const struct strategy *row)
                        rows && !pinned ? few_rows(p) : (struct formula){ 0 }, true);
         for (int i = from; i < pl->plan->ncases; i++)
             plan_set(&pl->plan->cases[i], TN_ACROSS, rows, NULL);
+        for (int i = from; i < pl->plan->ncases && usual && halves_between_offsets(p); i++)
+            if (!pl->plan->cases[i].aligned) {
+                plan_set(&pl->plan->cases[i], TN_THREADS, 256, HALVES_FROM);
+                plan_set(&pl->plan->cases[i], TN_ITEMS, 16, HALVES_FROM);
+                plan_set(&pl->plan->cases[i], TN_MIN_BLOCKS, 4, HALVES_FROM);
+            }
         for (int i = from; i < pl->plan->ncases && wide && usual; i++)
             plan_set(&pl->plan->cases[i], TN_ITEMS, WIDE_ITEMS, "ptxas keeps more in 64 registers than is counted on");
     }

@@ -110,6 +110,20 @@ static void fewer_threads(const struct problem *p, struct plan_case *c)
     c->tunable[TN_ITEMS] *= 2;
 }
 
+/* ptxas takes registers for two blocks, where states that carry an index, or reads of neighbours, leave room for three.  H200, us:
+ * argmin of rows of 3 x 21, 5 x 111 310, 393, left alone 402, 500; products of u8 with neighbours in rows of 15, 62 779, 801,
+ * with half the positions 744, 767, left alone 981, 1010. */
+static void three_blocks(const struct problem *p, struct plan_case *c)
+{
+    enum { THREADS = 256, INDEXED = 3 };
+    if (c->tunable[TN_THREADS] != THREADS || c->tunable[TN_MIN_BLOCKS] || p->nreductions != 1)
+        return;
+    if (state_words(p, NULL) == INDEXED && p->reduction[0].op->nfields == 2 && access_vector_width(p) <= 4)
+        plan_set(c, TN_MIN_BLOCKS, 3, "H200, argmin of f32 in rows: see rows.c");
+    else if (access_beside(p) && c->tunable[TN_VECTOR] == 4 && c->tunable[TN_ITEMS] == 4)
+        plan_set(c, TN_ITEMS, 2, "H200, products of bytes with neighbours: see rows.c");
+}
+
 /* A case whose threads hold what fits their registers. */
 static struct plan_case *add_case(struct planner *pl, const struct strategy *row, const char *variant, const char *name,
                                   struct formula guard)
@@ -128,8 +142,10 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     while (plan_shrinks(c, TN_VECTOR) && scan_degree(c) * each > most)
         c->tunable[TN_VECTOR] /= 2;
     bound_registers(p, row, c);
-    if (row->plan == segscan_staged_plan)
+    if (row->plan == segscan_staged_plan) {
         fewer_threads(p, c);
+        three_blocks(p, c);
+    }
     return c;
 }
 

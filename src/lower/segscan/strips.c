@@ -31,6 +31,10 @@ enum {
     OF_FUNCTIONS = 12,
     HALF = 512,
     ITEMS_OF_HALF = 14,
+    ITEMS_OF_THREE =
+        24, /* of three words, in registers: H200, logsumexp f32 2^25 up in 384/1536/13312 columns 157/136/141 us, 14
+                          * items 229/167/203; longest runs u8 2^28 down them 700/568/591, 1746/745/707 */
+    WORDS_OF_THREE = 72,
     HEAVY = 3, /* words of an element: 9 items by 768 threads are tiles of half the size */
     HEAVY_TURNED = 4,
     WIDE = 2,
@@ -59,14 +63,23 @@ static struct formula strips(const struct problem *p, const struct plan_case *c)
     return f_cdiv(scan_segments(p), c->tunable[TN_THREADS] / c->tunable[TN_ROWS]);
 }
 
+/* Elements of three words whose tiles are as large as registers allow. */
+static bool of_three_words(const struct problem *p)
+{
+    return scan_items_in_words(p) == HEAVY && !scan_stores_by_index(p) && !scan_loads_elsewhere(p);
+}
+
 /* Strips that are too few for the device one by one, and that have enough tiles to share: the more of them there are, the
  * less a block of its own for each leaves without work.  H200, runs of 383 x 2670: 7.9 us, a block each 10.6; welford of
  * 2302 x 431 that turns: 14, 67 us. */
 static struct formula few(const struct problem *p, const struct plan_case *c)
 {
-    const struct formula across = strips(p, c), share = f_le(across, f_mul(f_sms(), 2));
+    const bool large = !c->turns && of_three_words(p) && c->tunable[TN_ITEMS] > ITEMS_OF_HALF;
+    const struct formula across = strips(p, c), share = f_le(across, f_mul(f_sms(), large ? 4 : 2));
+    const struct formula beside = f_div(f_mul(f_sub(f_max(across, f_sms()), f_sms()), TILES), f_sms());
     const struct formula above = c->turns ? f_div(f_mul(across, TILES / 2), f_sms())
-                                          : f_div(f_mul(f_sub(f_max(across, f_sms()), f_sms()), TILES), f_sms());
+                                 : large  ? f_min(beside, TILES / 2)
+                                          : beside;
     const struct formula tiles = f_max(above, c->turns ? FEW_TURNED : FEW_TILES);
     return f_and(share, f_le(f_mul(rows_of(c), tiles), scan_length(p)));
 }
@@ -97,17 +110,22 @@ static void fit_registers(const struct problem *p, struct plan_case *c, int sm, 
     const int each = scan_items_in_words(p);
     const bool by_index = !turns && scan_stores_by_index(p), wide = turns || each - state_words(p, NULL) >= WIDE;
     const bool heavy = turns ? each >= HEAVY_TURNED : each >= HEAVY || by_index || scan_loads_elsewhere(p);
+    const bool three = !turns && !medium && of_three_words(p);
     if (heavy && !medium && c->tunable[TN_THREADS] <= HALF) {
         if (c->tunable[TN_THREADS] == HALF)
             plan_set(c, TN_THREADS, HALF / 2, NULL);
         plan_set(c, TN_BLOCKS_PER_SM, HALF / c->tunable[TN_THREADS], NULL);
-        plan_set(c, TN_ITEMS, ITEMS_OF_HALF, NULL);
+        plan_set(c, TN_ITEMS, three ? ITEMS_OF_THREE : ITEMS_OF_HALF, NULL);
         plan_lighten(p, c);
     }
     if (medium)
         plan_set(c, TN_ITEMS, ITEMS_OF_MEDIUM - (p->reverse ? BACKWARDS : 0), NULL);
     const int threads = c->tunable[TN_THREADS] * c->tunable[TN_BLOCKS_PER_SM];
-    const int of_half = by_index ? WORDS_OF_FEW : medium ? WORDS_OF_MEDIUM : wide ? WORDS_OF_HALF : WORDS_OF_STATES;
+    const int of_half = by_index ? WORDS_OF_FEW
+                        : medium ? WORDS_OF_MEDIUM
+                        : three  ? WORDS_OF_THREE
+                        : wide   ? WORDS_OF_HALF
+                                 : WORDS_OF_STATES;
     const int room = threads > 768 ? WORDS : threads > HALF ? WORDS_OF_FEW : of_half;
     const int words = room - (scan_has_totals(p) ? 4 : 0) - (sm < 90 ? (threads > 768 ? 6 : 4) : 0) -
                       (scan_loads_elsewhere(p) ? OF_ADDRESSES : 0) -
