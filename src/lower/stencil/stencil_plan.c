@@ -87,7 +87,7 @@ static struct plan_case *global_case(struct planner *pl, const struct strategy *
 void stencil_global_plan(struct planner *pl, const struct strategy *row)
 {
     const struct problem *p = pl->plan->problem;
-    const int small = stencil_turn(p) >= 0 ? SMALL_TURNED : SMALL;
+    const int small = stencil_turn(p) >= 0 ? SMALL_TURNED : p->rank == 1 ? SMALL / 4 : SMALL;
     int64_t lo, hi;
     plan_count_range(pl, &lo, &hi);
     if (p->dynamic)
