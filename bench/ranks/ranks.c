@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.c - problems on several devices of this machine: results against the reference, then times.
  *
- *     ranks [check|bench|all] [--specs DIR] [--devices 0,1] [--csv FILE] [--over nccl] [--ends apart|joined] [--only KIND]
+ *     ranks [check|bench|all] [--specs DIR] [--devices 0,1] [--csv FILE] [--over nccl] [--ends apart|steps] [--only KIND]
  *
  * --over nccl: all bytes travel through NCCL, also between devices that can write into each other's memory.
- * --ends apart: rows of a stencil beside other ranks are always computed by kernels of their own; joined: also those of
- * several time steps are computed by one kernel.
+ * --ends apart: rows of a stencil beside other ranks are always computed by kernels of their own; steps: those of several
+ * time steps are.
  * --only sums, scans, stencils or loops: what is measured.
  *
  * Exit status 0: all is well; 1: something is wrong; 3: there are not two devices, or no NCCL.  With RANKS_ON_ONE_DEVICE
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
     w.specs = option(argc, argv, "--specs", "specs");
     w.only_nccl = !strcmp(option(argc, argv, "--over", ""), "nccl");
     const char *ends = option(argc, argv, "--ends", "");
-    w.ends_apart = !strcmp(ends, "apart") - !strcmp(ends, "joined");
+    w.ends_apart = !strcmp(ends, "apart") - !strcmp(ends, "steps");
     w.ranks = read_devices(option(argc, argv, "--devices", "0,1"), devices);
     ptxgen_gpu_count(NULL, &there);
     if (there < 2 && !getenv("RANKS_ON_ONE_DEVICE")) {

@@ -20,7 +20,7 @@ struct nccl {
     size_t room;           /* of this rank */
     double seconds;        /* the longest wait for other ranks */
     bool only_nccl;        /* GPUs do not write into each other's memory */
-    int ends_apart;        /* 1: no kernel takes neighbours from other ranks itself; 0: none of several steps does */
+    int ends_apart;        /* 1: no kernel takes neighbours from other ranks itself; -1: none of several steps does */
     /* Of kernels that do: the stream of those that were prepared last; are they on several?  Then `turn` is behind the last. */
     ptxgen_stream joined;
     bool joins, in_turn;

@@ -49,7 +49,7 @@ static bool sends_soon(const struct dist_room *m)
 bool peers_may_join(const struct dist_room *m)
 {
     const struct nccl *with = m->d->comm->self;
-    return with->ends_apart < 0 || (with->ends_apart == 0 && m->depth <= 1);
+    return with->ends_apart == 0 || (with->ends_apart < 0 && m->depth <= 1);
 }
 
 /* A kernel for the part alone must not be another one, unless launches are what counts, of single steps. */
