@@ -98,7 +98,7 @@ PTXGEN_API ptxgen_status ptxgen_comm_from_host(ptxgen_session *s, const ptxgen_c
 typedef struct ptxgen_nccl_options {
     size_t struct_size; /**< PTXGEN_NCCL_OPTIONS_INIT sets it */
     double seconds;     /**< the longest wait of a collective call for other ranks; 0: 300 */
-    int only_nccl;  /**< 1: all bytes travel through NCCL, also between GPUs that can write into each other's memory */
+    int only_nccl; /**< 1: all bytes travel through NCCL, also between GPUs that can write into each other's memory */
     int ends_apart; /**< rows of a stencil beside other ranks are computed by kernels of their own: 0: only where no kernel
                          can compute all rows; 1: always; -1: always where a launch has several time steps */
 } ptxgen_nccl_options;

@@ -22,7 +22,7 @@ static fake_cuda_call_fn *nccl_call;
 static double nccl_seconds = 60;
 static bool nccl_kernels;  /* those of the driver are launched, which runs nothing */
 static bool nccl_apart;    /* each rank has a device of its own */
-static int nccl_ends; /* ptxgen_nccl_options.ends_apart */
+static int nccl_ends;      /* ptxgen_nccl_options.ends_apart */
 static bool nccl_late;     /* ranks are late in turn before they run a stage */
 static bool nccl_only;     /* bytes travel through NCCL alone */
 static int nccl_poor = -1; /* this rank has no memory left */

@@ -270,7 +270,12 @@ static void choose_items(const struct problem *p, struct plan_case *c, const str
                       scan_compares_bytes(p) || (c->tunable[TN_STRIPED] && (scan_items_in_words(p) > 2 || sm < 90));
     /* With neighbours, which conditions take from registers; 512 threads have 128 registers each. */
     const int beside = kept_bytes(p) && p->rank == 1 && !p->reverse ? 80 : c->tunable[TN_THREADS] > 256 ? 20 : 32;
-    const int registers = reads_neighbours(p) ? beside : more ? 48 : kept_bytes(p) ? 56 : 64;
+    /* A value with its index of eight bytes: with more ptxas spills up to 88 bytes of 64 registers. */
+    const struct op *op = p->reduction[0].op;
+    const bool indexed = p->nreductions == 1 && op->nfields == 2 && state_words(p, NULL) == 3 &&
+                         op->field[1] == TY_I64 && c->tunable[TN_THREADS] * c->tunable[TN_MIN_BLOCKS] >= 1024;
+    const int usual = indexed ? 36 : more ? 48 : kept_bytes(p) ? 56 : 64;
+    const int registers = reads_neighbours(p) ? beside : usual;
     while (plan_shrinks(c, TN_ITEMS) && (scan_degree(c) > items_most(p, c) || registers_held(p, c) > registers ||
                                          transpose_bytes(p, c) > STAGE_MAX || too_wide(p, c, d)))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
