@@ -236,7 +236,10 @@ struct pass {
 };
 
 /* Is it the kernel that maps with the results? */
-static bool maps(const struct pass *w) { return w->c->mapper && w->kernel == w->c->mapper; }
+static bool maps(const struct pass *w) { return w->c->mapper && w->kernel == w->c->mapper && !w->c->maps; }
+
+/* … what the kernel before has left, which is little? */
+static bool maps_rest(const struct pass *w) { return w->c->maps && w->c->mapper && w->kernel == w->c->mapper; }
 
 /* Is it one that goes over the bins alone? */
 static bool over_bins(const struct problem *p, const struct pass *w) { return p->nby && w->kernel != BINS_ADD; }
@@ -349,7 +352,8 @@ static void add_launch(const struct plan *plan, const int64_t *size, const struc
         return;
     }
     const bool table = over_bins(strategy_problem(w->c->strategy, plan->problem), w),
-               first = out->passes <= 0 || table || maps(w) || w->grid > *widest / 4 + (*widest % 4 > 0);
+               many = w->grid > *widest / 4 + (*widest % 4 > 0),
+               first = out->passes <= 0 || table || maps(w) || (many && !maps_rest(w));
     *widest = first && !table && w->grid > *widest ? w->grid : *widest;
     out->launches += (int)repeat;
     out->passes += first && !table ? (double)repeat : 0;

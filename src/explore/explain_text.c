@@ -92,8 +92,9 @@ void explain_verdict(const struct explained *x, struct str *out)
         return;
     str_printf(out, "plan %d launch%s, %.3g pass%s over the arrays", t->launches, t->launches == 1 ? "" : "es",
                t->passes, t->passes == 1 ? "" : "es");
-    if (x->plan->cases[t->case_index].mapper)
-        str_printf(out, "; reads %.0f bytes, writes %.0f", t->read, t->written);
+    if (x->plan->cases[t->case_index].mapper && !x->plan->cases[t->case_index].maps)
+        str_printf(out, "; reads %.0f bytes, the inputs %.2g times, writes %.0f", t->read,
+                   l->read > 0 ? t->read / (double)l->read : 1, t->written);
     str_add(out, "\n");
 }
 

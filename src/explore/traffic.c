@@ -385,7 +385,7 @@ struct traffic traffic_of(const struct problem *p, const int64_t *size, const st
     for (int o = 0; o < p->noutputs; o++) {
         const struct output *out = &p->output[o];
         bool follows = true;
-        if (p->nby || (c->mapper && (output_moment(out) == AT_RESULT) != (kernel == c->mapper)))
+        if (p->nby || (c->mapper && !c->maps && (output_moment(out) == AT_RESULT) != (kernel == c->mapper)))
             continue;
         if (out->spread || (output_is_placed(out) && p->key && scan_bins_staged(p))) {
             /* in the order of memory, but for the ends of rows, or of bins */
