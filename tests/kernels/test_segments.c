@@ -373,6 +373,20 @@ Test(segments, queued_parts_in_order) { check_parts(in_order, "0", "1", "1"); }
 Test(segments, parts_in_order) { check_parts(in_order, "0", "1", "0"); }
 Test(segments, parts_in_order_beside_warps) { check_parts(in_order, "32", "2", "0"); }
 
+/* Elements that are mapped with their segment's results: by warps, in registers or not, by blocks, in parts. */
+static const char mapped[] = OFFSETS "operator: add\noutputs: {sum: 'i32[k-1]', y: {type: 'i32[n]', value: x - r}}\n",
+                  mapped_in_order[] =
+                      OFFSETS "map: {p: 'u32(x) | 1', q: 'u32(x) + 1'}\noperator:\n  state: {p: u32, q: u32}\n"
+                              "  combine: {p: a.p * b.p, q: a.q * b.p + b.q}\ninit: {p: 3, q: 1}\n"
+                              "outputs: {y: {type: 'u32[n]', value: u32(x) - r.q}}\n";
+
+Test(segments, mapped_by_blocks) { check_parts(mapped, "0", "1", "0"); }
+Test(segments, mapped_by_vectors) { check_parts(mapped, "0", "2", "0"); }
+Test(segments, mapped_by_warps) { check_parts(mapped, "32", "2", "0"); }
+Test(segments, mapped_beside_a_queue) { check_parts(mapped, "32", "1", "1"); }
+Test(segments, mapped_in_order) { check_parts(mapped_in_order, "32", "2", "0"); }
+Test(segments, mapped_by_tiles) { check_offsets(mapped, "sm_90", "2"); }
+
 /* Elements in front of all segments and behind them, which are on their way to a share and never used. */
 Test(segments, elements_outside)
 {

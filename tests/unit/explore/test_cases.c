@@ -388,6 +388,23 @@ Test(cases, teams_of_segments)
     }
 }
 
+Test(cases, teams_that_map_their_segment)
+{
+    static const char *const name[] = { "staged", "warps", "short", "blocks", "middle", "wide", "staged" };
+    static const int64_t mean[] = { 79, 80, 1500, 3000, 12000, 24000, 80000 };
+    const struct device d = device_of("sm_90");
+    for (size_t i = 0; i < sizeof mean / sizeof *mean; i++) {
+        const int64_t size[] = { mean[i] * 4096, 4097 };
+        SPEC_BEGIN(f);
+        spec_build(&f, "kind: reduce\ninputs: {x: 'f32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\n"
+                       "operator: max\noutputs: {y: {type: 'f32[n]', value: x - r}}\n");
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = size, .sms = 132 });
+        cr_assert(plan && plan->ncases > 0);
+        cr_expect_str_eq(plan->cases[0].code.name, name[i], "%d: %s", (int)mean[i], plan->cases[0].code.name);
+        spec_end(&f);
+    }
+}
+
 Test(cases, no_case_that_no_size_takes)
 {
     const struct device d = device_of("sm_90");
