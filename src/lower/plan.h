@@ -164,8 +164,8 @@ struct plan_case {
     bool overridden[TN_COUNT];          /* set by the user */
     const char *tunable_from[TN_COUNT]; /* "tuning.def: …", "spec", "--set" */
     bool aligned; /* the guard promises that vectors of all direct arrays are aligned after `head` elements */
-    bool maps;    /* its kernels write the outputs AT_RESULT themselves; else, where there are such outputs, … */
-    int mapper;   /* … the number of the kernel that does (results.h) */
+    bool maps;    /* its kernels write the outputs AT_RESULT themselves, all, or all but what `mapper` does; else … */
+    int mapper;   /* … where there are such outputs, the number of the kernel that writes them (results.h); 0: none */
     int filler;   /* where outputs have an initial value: the number of the kernel that writes it, launched first */
     bool tiled;   /* sums read tiles in shared memory (pairs.h) */
     bool turns;   /* outputs in another order leave through shared memory (stencil_turned(), scan_turn()) */

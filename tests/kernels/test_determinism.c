@@ -21,6 +21,14 @@ static const struct {
     { "rows",
       "kind: reduce\ninputs: {x: 'f32[m, n]'}\noperator: add\nover: n\noutputs: {s: 'f32[m]'}\n",
       { { 7, 64 }, { 5, 1001 }, { 66, 18 } } },
+    { "long rows of halves",
+      "kind: reduce\ninputs: {x: 'f16[m, n]'}\noperator: add\nmap: f32(x) * f32(0.1)\nover: n\noutputs: {s: "
+      "'f32[m]'}\n",
+      { { 2, 18432 }, { 1, 18429 }, { 3, 40000 } } },
+    { "mapped between offsets",
+      "kind: reduce\ninputs: {x: 'f32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\noperator: logsumexp\n"
+      "outputs: {y: {type: 'f32[n]', value: exp(x - r.max) / r.sum}}\n",
+      { { 9001, 90 }, { 15000, 3 }, { 30000, 2 } } },
     { "columns",
       "kind: reduce\ninputs: {x: 'f32[m, n]'}\noperator: add\nover: m\noutputs: {s: 'f32[n]'}\n",
       { { 640, 8 }, { 1001, 5 }, { 30, 66 } } },
@@ -45,7 +53,7 @@ static const struct {
       { { 9, 10, 24 }, { 9, 10, 25 }, { 7, 8, 9 } } },
 };
 
-enum { RUNS = 5, BYTES = 1 << 16 };
+enum { RUNS = 5, BYTES = 1 << 17 };
 
 /* All outputs of a run; how many bytes. */
 static size_t collect(struct harness *h, unsigned char *to)
@@ -109,6 +117,28 @@ static void check_level(const char *level)
         cr_assert_eq(check_form(f, level, NULL), 3 * RUNS);
         for (int i = 0; i < strategy_count(); i++)
             check_form(f, level, strategy_row(i)->name);
+    }
+}
+
+/* At `device` other architectures have the same bits, too. */
+Test(determinism, every_architecture)
+{
+    static const char *const arch[] = { "sm_90", "sm_80", "sm_120", "sm_75" };
+    static unsigned char first[BYTES], now[BYTES];
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        char spec[1024];
+        snprintf(spec, sizeof spec, "%sdeterminism: device\n", forms[f].spec);
+        for (int i = 0; i < 12; i++) {
+            struct harness h;
+            cr_assert(harness_open(&h, forms[f].name, spec, arch[i % 4], NULL), "%s", h.text);
+            harness_data_at(&h, forms[f].size[i / 4], 5, 0, false);
+            cr_assert(harness_check(&h, "seed:0"), "%s, %s: %s", forms[f].name, arch[i % 4], h.text);
+            const size_t bytes = collect(&h, i % 4 ? now : first);
+            cr_expect(i % 4 == 0 || !memcmp(first, now, bytes), "%s, sizes %lld %lld: %s has other bits (case %s)",
+                      forms[f].name, (long long)forms[f].size[i / 4][0], (long long)forms[f].size[i / 4][1],
+                      arch[i % 4], ptxgen_host_case(h.host));
+            harness_close(&h);
+        }
     }
 }
 

@@ -205,16 +205,21 @@ static void map_between_offsets(struct gen *g, kb_val element, kb_val from, kb_v
     }
 }
 
-/* The segment of an element, from that of an element before it, one by one, or `to`. */
+/* The segment of an element, from that of an element before it, or `to`: most often the same, or one of the next. */
 static kb_val walk(struct gen *g, kb_val element, kb_val segment, kb_val to)
 {
+    enum { STEPS = 4 };
     kb *k = g->k;
-    kb_var at = kb_var_new(k, segment, "segment");
+    kb_var at = kb_var_new(k, segment, "segment"), steps = kb_var_new(k, kb_imm(k, TY_I32, 0), "steps");
     kb_loop(k) {
         const kb_val here = kb_get(k, at);
-        kb_break_if(k, kb_ge(k, here, to));
+        kb_break_if(k, kb_or(k, kb_ge(k, here, to), kb_eq(k, kb_get(k, steps), STEPS)));
         kb_break_if(k, kb_not(k, ends_before(g, &element, here)));
         kb_set(k, at, kb_add(k, here, 1));
+        kb_set(k, steps, kb_add(k, kb_get(k, steps), 1));
+    }
+    kb_if(k, kb_eq(k, kb_get(k, steps), STEPS)) {
+        kb_set(k, at, search(g, element, kb_get(k, at), to));
     }
     return kb_get(k, at);
 }
@@ -248,10 +253,9 @@ static void map_vector_between(struct gen *g, kb_val at, int vector, kb_val elem
 /* A warp looks for the segments of a tile's first and last elements; its threads look between these. */
 static void map_tiles(struct gen *g, int vector, kb_val head)
 {
-    enum { ROUND = KB_WARP };
     kb *k = g->k;
     const kb_val elements = gen_value(g, VAL_ELEMENTS), segments = gen_value(g, VAL_SEGMENTS);
-    const int64_t tile = (int64_t)RESULTS_ROUNDS * ROUND * vector, warps = kb_threads(k) / KB_WARP;
+    const int64_t tile = (int64_t)RESULTS_ROUNDS * KB_WARP * vector, warps = kb_threads(k) / KB_WARP;
     const kb_val zero = kb_imm(k, TY_I64, 0);
     LET(warp, kb_add(k, kb_mul(k, kb_cast(k, kb_block(k), TY_I64), warps), kb_cast(k, kb_warp(k), TY_I64)));
     LET(first, kb_assume_uniform(kb_sub(k, kb_add(k, kb_mul(k, warp, tile), head), vector > 1 ? vector : 0),
@@ -263,7 +267,7 @@ static void map_tiles(struct gen *g, int vector, kb_val head)
         LET(to, warp_search(g, from, segments, kb_imm(k, TY_I64, 1), ends_before, &last));
         LET(lane, kb_add(k, begin, kb_cast(k, kb_mul(k, kb_lane(k), vector), TY_I64)));
         kb_for(k, round, zero, RESULTS_ROUNDS, 1) {
-            LET(at, kb_add(k, lane, kb_mul(k, round, ROUND * vector)));
+            LET(at, kb_add(k, lane, kb_mul(k, round, KB_WARP * vector)));
             if (vector > 1) {
                 map_vector_between(g, at, vector, elements, from, to);
             } else {

@@ -117,6 +117,9 @@ static void add_long(struct planner *pl, const struct strategy *row, int64_t lon
     const struct formula length = segments_length(p);
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
+    if (staged_bytes(pl, tile_threads(pl), items, pl->plan->device.sm >= 90 ? TILE_STAGES : 0) >
+        pl->plan->device.shared_per_block)
+        return;
     if (access_vector_width(p) < HALVES || p->nreductions < 2 || access_direct_fields(p) > 1 ||
         tile_items(pl) * 2 != items || hi < LONG || plan_overrides(pl, TN_ITEMS))
         return;

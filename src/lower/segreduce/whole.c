@@ -47,20 +47,30 @@ static const struct whole {
     [BLOCKS] = { "blocks", "offsets blocks", "offsets wide", 0, false },
 };
 
+static bool light(const struct problem *p) { return segreduce_state_words(p) <= 2 && !work_is_heavy(p); }
+
+/* May blocks that map have 1024 threads?  Elsewhere ptxas spills, and the tree must not follow the device. */
+static bool wide_fits(const struct planner *pl)
+{
+    enum { TUNED_SM = 90 };
+    const struct problem *p = pl->plan->problem;
+    return light(p) && pl->plan->device.sm == TUNED_SM && state_determinism(p) != DET_DEVICE;
+}
+
 /* Threads where the team also maps its segment.  Softmax of 2^26 f32 between offsets on an H200, lengths of any distribution
  * around 1024/2048/4096/8192/16384/32768: warps 231/278/303 us; blocks of 128 threads 305/231/235/265/286/505, of 256
  * 484/293/223/230/256/282, of 512 942/531/328/246/229/260, of 1024 -/-/474/284/226/230; reduced, then mapped by another kernel, 360/330/314/307/310/312. */
 static void mapped_threads(struct planner *pl, struct plan_case *c, enum whole_shape shape)
 {
-    const struct problem *p = pl->plan->problem;
-    enum { TUNED_SM = 90, MIDDLE_BLOCKS = 2 };
     static const int threads[] = { [WIDE] = 1024, [MIDDLE] = 512, [WARPS] = 128, [SHORT] = 128, [BLOCKS] = 256 };
-    const bool light = segreduce_state_words(p) <= 2 && !work_is_heavy(p);
-    if (shape == WIDE && (!light || pl->plan->device.sm != TUNED_SM)) /* it would spill */
-        shape = MIDDLE;
     plan_set(c, TN_THREADS, threads[shape], "H200, softmax between offsets: see whole.c");
-    plan_set(c, TN_MIN_BLOCKS, shape == MIDDLE ? MIDDLE_BLOCKS : shape == WIDE || !light,
-             "H200, softmax between offsets, warps: mean 128/512/1024 329/255/231 us, with a bound 383/277/246");
+    if (shape == MIDDLE)
+        plan_set(c, TN_MIN_BLOCKS, 2, "two blocks of 512 threads fit");
+    else if (shape == WIDE || !light(pl->plan->problem))
+        plan_set(c, TN_MIN_BLOCKS, 1, "a bound keeps ptxas from spilling");
+    else
+        plan_set(c, TN_MIN_BLOCKS, 0,
+                 "H200, softmax between offsets, warps: mean 128/512/1024 329/255/231 us, with a bound 383/277/246");
     plan_set(c, TN_EVICT_FIRST, 0, "elements are read again");
     if (c->tunable[TN_ITEMS] > WHOLE_WIDE_ITEMS)
         plan_set(c, TN_ITEMS, WHOLE_WIDE_ITEMS, "so many were measured");
@@ -93,7 +103,7 @@ static struct plan_case *whole_case(struct planner *pl, const struct strategy *r
     if (c->tunable[TN_THREADS] >= 512)
         plan_set(c, TN_MIN_BLOCKS, 2, "left alone, ptxas spills two words to fit a third block");
     if (problem_writes(p, AT_RESULT) && !shape->queue)
-        mapped_threads(pl, c, (enum whole_shape)(shape - shapes));
+        mapped_threads(pl, c, shape == &shapes[WIDE] && !wide_fits(pl) ? MIDDLE : (enum whole_shape)(shape - shapes));
     c->aligned = aligned && c->tunable[TN_VECTOR] > 1;
     return c;
 }
@@ -143,7 +153,7 @@ static void add_mapping_shapes(struct planner *pl, const struct strategy *row)
     } by_length[] = { { WIDE, 6000 }, { MIDDLE, 3000 }, { BLOCKS, 750 }, { SHORT, 375 }, { WARPS, 20 } };
     const struct problem *p = pl->plan->problem;
     struct formula most = f_const(WHOLE_MOST);
-    for (size_t i = 0; i < sizeof by_length / sizeof *by_length; i++) {
+    for (size_t i = wide_fits(pl) ? 0 : 1; i < sizeof by_length / sizeof *by_length; i++) {
         const struct formula least = f_const(by_length[i].least);
         add_shape(pl, row, by_length[i].shape, f_and(lengthy(p, least), shorter(p, most)));
         most = least;

@@ -283,7 +283,7 @@ static bool bytes_of_many(const struct problem *p)
     return p->rank == 2 && p->noutputs == 1 && p->output[0].array.stride == 1 && stencil_reads(p) >= READS;
 }
 
-/* Windows one or two points wide, whose outputs in another order leave through shared memory. */
+/* Windows of one column, of two, or of four for bytes, whose outputs in another order leave through shared memory. */
 static void turned_case(struct planner *pl, const struct strategy *row, const char *name, int columns)
 {
     struct shape s = stencil_turned_shape(pl, row);
