@@ -41,3 +41,28 @@ Test(row_shapes, by_type_and_length)
         spec_end(&f);
     }
 }
+
+/* Twice as large tiles for rows above 120 elements, where the device has the shared memory; else the plan has none. */
+Test(row_shapes, tiles_of_long_rows)
+{
+    static const struct {
+        const char *arch;
+        int64_t n;
+        const char *name;
+    } row[] = { { "sm_90", 255, "tile_long" },
+                { "sm_90", 119, "tile" },
+                { "sm_120", 255, "tile" },
+                { "sm_75", 255, "tile_long" } };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct device d = device_of(row[i].arch);
+        const int64_t size[] = { 100000, row[i].n };
+        SPEC_BEGIN(f);
+        spec_build(&f, "kind: reduce\ninputs: {x: 'i16[m, n]'}\nover: n\nreductions: {a: {map: x, operator: min}, b: "
+                       "{map: x, operator: max}}\n"
+                       "outputs: {a: 'i16[m]', b: 'i16[m]'}\n");
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = size, .sms = 132 });
+        cr_assert(plan && plan->ncases > 0, "%s", row[i].arch);
+        cr_expect_str_eq(plan->cases[0].code.name, row[i].name, "row %zu: %s", i, plan->cases[0].code.name);
+        spec_end(&f);
+    }
+}
