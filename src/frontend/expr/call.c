@@ -85,7 +85,7 @@ static void unknown_function(const struct scope *sc, const struct ast *e)
     names[n++] = "index";
     names[n++] = "gather";
     names[n++] = "at";
-    for (int i = 0; sum_name(i); i++)
+    for (int i = 0; i < FOLD_COUNT; i++)
         names[n++] = sum_name(i);
     struct diag *m = diag_error(sc->b->d, D_UNKNOWN_FUNCTION, e->op_at, "there is no function '%s'", e->name);
     const char *way = way_out("a function", e->name);

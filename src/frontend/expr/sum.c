@@ -16,10 +16,10 @@ const char *sum_name(int fold) { return sum_names[fold]; }
 
 static int fold_of(const char *function)
 {
-    int fold = 0;
-    while (sum_names[fold] && strcmp(sum_names[fold], function) != 0)
-        fold++;
-    return sum_names[fold] ? fold : -1;
+    for (int fold = 0; fold < FOLD_COUNT; fold++)
+        if (strcmp(sum_names[fold], function) == 0)
+            return fold;
+    return -1;
 }
 
 bool sum_is(const char *function) { return fold_of(function) >= 0; }
