@@ -280,6 +280,9 @@ static void window_case(struct planner *pl, const struct strategy *row, const ch
 static bool bytes_of_many(const struct problem *p)
 {
     enum { READS = 9 };
+    for (int i = 0; i < p->ninputs; i++)
+        if (p->input[i].role == ROLE_ELEMENT && p->input[i].array.stride != 1)
+            return false; /* not measured */
     return p->rank == 2 && p->noutputs == 1 && p->output[0].array.stride == 1 && stencil_reads(p) >= READS;
 }
 
