@@ -48,7 +48,7 @@ struct keyed {
 static inline void keyed_open(struct harness *h, const char *kind, const struct keyed *specs, int i,
                               const char *const *set)
 {
-    char text[1024];
+    char text[1536];
     snprintf(text, sizeof text, "kind: %s\ninputs: {key: 'i32[n]', x: '%s[n]'}\n%s", kind, specs[i].type,
              specs[i].rest);
     cr_assert(harness_open(h, "t", text, i % 2 ? "sm_90" : "sm_75", set), "%s: %s", specs[i].name, h->text);

@@ -36,6 +36,13 @@
 #define BINS                                                                                                           \
     SPEC("reduce", VECTOR, "reductions:\n  s: {map: x, operator: add}\n  p: {map: x | 1, operator: mul}\nby: x % 41",  \
          "s: 'u32[k]', p: 'u32[k]'")
+#define BINS_LOCKED                                                                                                    \
+    SPEC("reduce", VECTOR,                                                                                             \
+         "map: {p: x | 1, q: x, r: x % 3}\n"                                                                           \
+         "operator: {state: {p: u32, q: u32, r: u32}, identity: {p: 1, q: 0, r: 0}, "                                  \
+         "combine: {p: a.p * b.p, q: a.q + b.q, r: a.r + b.r}, commutative: true}\n"                                   \
+         "by: if x % 4 < 2 then u32(index(n) / 900) else if x % 4 == 2 then u32(40) else x % 41",                      \
+         "p: {type: 'u32[k]', value: r.p}, q: {type: 'u32[k]', value: r.q + r.r}")
 #define BINS_PLACED                                                                                                    \
     SPEC("map", VECTOR, "",                                                                                            \
          "s: {type: 'u32[k]', at: x % 41, value: x, combine: add, initial: 1}, p: {type: 'u32[k]', at: x % 41, "       \

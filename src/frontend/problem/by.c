@@ -113,14 +113,6 @@ bool by_shape(struct builder *b, struct output *out)
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-static int state_bytes(const struct op *op)
-{
-    int bytes = 0;
-    for (int f = 0; f < op->nfields; f++)
-        bytes += ty_bytes(op->field[f]);
-    return bytes;
-}
-
 static void not_commutative(struct builder *b, const struct reduction *r)
 {
     struct diag *m = diag_error(b->d, D_BAD_BY, r->at,
@@ -132,7 +124,6 @@ static void not_commutative(struct builder *b, const struct reduction *r)
 
 void check_by(struct builder *b)
 {
-    enum { WORD = 8 /* bytes that one atomic operation updates */ };
     const struct ynode *level = ynode_get(b->root, "determinism");
     for (int i = 0; b->p->nby && i < b->nreductions; i++) {
         const struct reduction *r = &b->reduction[i];
@@ -142,11 +133,6 @@ void check_by(struct builder *b)
             not_commutative(b, r);
         else if (!r->op->identity[0] && r->init[0])
             diag_error(b->d, D_BAD_BY, r->at, "not yet: with 'by', an operator without an identity, even with an init");
-        else if (state_bytes(r->op) > WORD)
-            diag_error(b->d, D_BAD_BY, r->at,
-                       "not yet: with 'by', states of more than %d bytes; this one has %d, and one atomic operation "
-                       "must update it",
-                       WORD, state_bytes(r->op));
         else if (b->p->determinism != DET_ANY && !r->op->exact)
             diag_error(b->d, D_BAD_BY, level->at,
                        "not yet: the same bits on every run with 'by'; '%s' rounds, and elements of a bin are combined "

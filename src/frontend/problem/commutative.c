@@ -240,12 +240,35 @@ enum native op_native(const struct op *op)
     return op->builtin && op->nfields == 1 ? op_field_native(op, 0) : NATIVE_NONE;
 }
 
-int op_word_bytes(const struct op *op) { return op_native(op) ? ty_bytes(op->field[0]) : op_packed_bytes(op); }
+enum { OP_WORD = 8 /* bytes that one atomic operation updates */ };
 
 int op_packed_bytes(const struct op *op)
 {
     int bytes = 0;
     for (int f = 0; f < op->nfields; f++)
         bytes += ty_bytes(op->field[f]);
-    return bytes <= 4 ? 4 : bytes <= 8 ? 8 : 0;
+    return bytes <= OP_WORD / 2 ? OP_WORD / 2 : bytes <= OP_WORD ? OP_WORD : 0;
+}
+
+int op_field_word(const struct op *op, int field, int *bit)
+{
+    int word = 0, used = 0;
+    for (int f = 0; f < field; f++) {
+        used += ty_bytes(op->field[f]);
+        if (used + ty_bytes(op->field[f + 1]) > OP_WORD)
+            word++, used = 0;
+    }
+    *bit = 8 * used;
+    return word;
+}
+
+int op_words(const struct op *op)
+{
+    int bit;
+    return op_field_word(op, op->nfields - 1, &bit) + 1;
+}
+
+int op_word_bytes(const struct op *op)
+{
+    return op_native(op) ? ty_bytes(op->field[0]) : op_words(op) > 1 ? OP_WORD : op_packed_bytes(op);
 }

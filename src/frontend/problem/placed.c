@@ -218,7 +218,7 @@ static void build_combine(struct builder *b, struct output *out, const struct yn
                        "1, 2, 4 or 8 bytes",
                        a->stride),
             "fields that are combined without the others, as a.f + b.f, may be any number; a reduce with `by` "
-            "packs states of up to 8 bytes");
+            "takes states of any size");
     else
         out->combine = op;
 }

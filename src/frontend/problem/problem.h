@@ -110,8 +110,11 @@ bool op_fieldwise(const struct op *op);
 bool op_separate(const struct op *op);
 /* Bytes of the word that holds a state's fields side by side: 4 or 8; 0: there is none. */
 int op_packed_bytes(const struct op *op);
-/* The same of what atomic operations update: a native operator's state is its own word. */
+/* A state as words: a native operator's state is its own word, fields of up to 8 bytes together are one word, and others are
+ * several of 8 bytes.  Their number, and the bytes of each; the word that has a field, and the field's first bit there. */
+int op_words(const struct op *op);
 int op_word_bytes(const struct op *op);
+int op_field_word(const struct op *op, int field, int *bit);
 /* What gathers combine neighbours with, each operator once, whatever types its fields have there. */
 struct gatherer {
     const char *name; /* of the built-in, or the user's name for it */

@@ -286,6 +286,9 @@ bool kb_point_at(kb *k, const char *what, const char *file, int line);
 #define kb_point(k, what) kb_point_at((k), (what), __FILE__, __LINE__)
 kb_val kb_any(kb *k, kb_val pred);
 kb_val kb_all(kb *k, kb_val pred);
+/* Of the lanes that are here with this one, whichever they are.  A lane that leaves a loop only when all of these have done
+ * what they wait for cannot keep them from doing it. */
+kb_val kb_all_here(kb *k, kb_val pred);
 kb_val kb_ballot(kb *k, kb_val pred);             /* u32 */
 kb_val kb_match(kb *k, kb_val word);              /* i32: the lanes that have the same word, u32 */
 bool kb_has_redux(const kb *k);                   /* sm_80 */

@@ -14,7 +14,8 @@
 enum kb_sreg { KB_SREG_TID, KB_SREG_BLOCK, KB_SREG_BLOCKS, KB_SREG_CLUSTER_RANK, KB_SREG_COUNT };
 /* Numbers of kb_target.math beside those of functions.def. */
 enum { KB_FN_FMOD = 1000 /* x - y * trunc(x / y), exact */ };
-enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_BALLOT, KB_VOTE_MATCH };
+/* KB_VOTE_HERE: KB_VOTE_ALL among the lanes that are at this place with the one that asks. */
+enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_HERE, KB_VOTE_BALLOT, KB_VOTE_MATCH };
 
 /* One memory access of an LLVM type (scalar or vector). */
 struct kb_access {

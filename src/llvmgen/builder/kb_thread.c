@@ -133,6 +133,11 @@ static kb_val vote(kb *k, enum kb_vote mode, kb_val pred, enum ty result)
 }
 kb_val kb_any(kb *k, kb_val pred) { return vote(k, KB_VOTE_ANY, pred, TY_BOOL); }
 kb_val kb_all(kb *k, kb_val pred) { return vote(k, KB_VOTE_ALL, pred, TY_BOOL); }
+kb_val kb_all_here(kb *k, kb_val pred)
+{
+    kb_ready(k);
+    return kb_make(k->target->vote(k, KB_VOTE_HERE, pred.ir), TY_BOOL, KB_DIVERGENT);
+}
 kb_val kb_ballot(kb *k, kb_val pred) { return vote(k, KB_VOTE_BALLOT, pred, TY_U32); }
 kb_val kb_match(kb *k, kb_val word) { return vote(k, KB_VOTE_MATCH, word, TY_U32); }
 

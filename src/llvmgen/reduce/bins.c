@@ -15,42 +15,43 @@
  */
 #include "bins.h"
 
-#include "lower/reduce/bins.h"
+enum ty bins_word_type(const struct gen *g, int word) { return bins_word_bytes(g->p, word) == 4 ? TY_U32 : TY_U64; }
 
-enum ty bins_word_type(const struct gen *g, int r)
+int bins_all_words(const struct bins *b)
 {
-    return op_word_bytes(g->p->reduction[r].op) == 4 ? TY_U32 : TY_U64;
+    return b->counters ? 1 : bins_words(b->g->p) + (!b->alone && bins_locked(b->g->p));
 }
 
 void bins_global_table(struct gen *g, struct bins *b, bool fixed)
 {
     kb *k = g->k;
-    *b = (struct bins){ .g = g, .tables = 1, .bin_step = 1, .merge = true, .placed = bins_placed(g->p) };
+    const bool locked = bins_locked(g->p);
+    *b = (struct bins){
+        .g = g, .tables = 1, .bin_step = 1, .merge = !locked, .hot = locked, .placed = bins_placed(g->p)
+    };
     if (b->placed)
         return;
     const kb_ptr base = gen_buffer(g, BUF_TABLE, TY_U8);
     const kb_val bins = fixed ? kb_imm(k, TY_I64, bins_capacity(g->c, g->p)) : gen_value(g, VAL_BINS);
-    for (int r = 0; r < g->p->nreductions; r++) {
-        b->table[r] = kb_advance(k, base, kb_mul(k, bins, bins_before(g->p, r)));
-        b->table[r].ty = bins_word_type(g, r);
-        b->mine[r] = b->table[r];
+    for (int w = 0; w < bins_all_words(b); w++) {
+        b->table[w] = kb_advance(k, base, kb_mul(k, bins, bins_before(g->p, w)));
+        b->table[w].ty = bins_word_type(g, w);
+        b->mine[w] = b->table[w];
     }
 }
-
-static int tables_of(const struct bins *b) { return b->counters ? 1 : b->g->p->nreductions; }
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
 void bins_update(struct bins *b, kb_val bin, kb_tup x)
 {
     kb *k = b->g->k;
-    kb_ptr word[STATE_FIELDS_MAX];
+    kb_ptr word[BINS_WORDS_MAX];
     if (b->placed) {
         outputs_combine(b->g, kb_cast(k, bin, TY_I64), x);
         return;
     }
-    for (int r = 0; r < tables_of(b); r++)
-        word[r] = kb_advance(k, b->mine[r], kb_mul(k, bin, b->bin_step));
+    for (int w = 0; w < bins_all_words(b); w++)
+        word[w] = kb_advance(k, b->mine[w], kb_mul(k, bin, b->bin_step));
     if (b->counters) {
         kb_atomic(k, KB_RMW_ADD, word[0], 0, kb_imm(k, TY_U32, 1));
         return;
@@ -171,21 +172,50 @@ static void add_crowded(struct bins *b, kb_val base)
     }
 }
 
+/* The first element's bin says what is frequent.  A loop takes the elements, so that the code of a lock is there once. */
+static void add_in_turn(struct bins *b, struct point *pt, int n)
+{
+    kb *k = b->g->k;
+    kb_val bin[GEN_MANY_MAX], inside[GEN_MANY_MAX];
+    kb_tup x[GEN_MANY_MAX];
+    for (int i = 0; i < n; i++) {
+        bin[i] = table_number(b, &pt[i], &inside[i]);
+        x[i] = point_map(&pt[i]);
+    }
+    bins_hot_look(b, kb_select(k, inside[0], bin[0], kb_imm(k, TY_I32, -1)));
+    kb_for(k, i, kb_imm(k, TY_I32, 0), n, 1) {
+        kb_val own = bin[0], has = inside[0];
+        kb_tup value = x[0];
+        for (int j = 1; j < n; j++) {
+            const kb_val at = kb_eq(k, i, j);
+            own = kb_select(k, at, bin[j], own);
+            has = kb_select(k, at, inside[j], has);
+            value = kb_select(k, at, x[j], value);
+        }
+        bins_add_hot(b, own, has, value, BINS_NEXT);
+    }
+}
+
 static void add_vectors(struct bins *b, kb_val base)
 {
     struct gen *g = b->g;
     kb *k = g->k;
     const int items = gen_tunable(g, TN_ITEMS), vector = gen_tunable(g, TN_VECTOR);
     struct direct d[GEN_MANY_MAX];
+    struct point pt[GEN_MANY_MAX];
     LET(offset, kb_mul(k, kb_tid(k), vector));
     for (int u = 0; u < items; u++)
         direct_load(g, base, offset, (int64_t)u * kb_threads(k) * vector, vector, g->c->aligned, &d[u * vector]);
     for (int i = 0; i < items * vector; i++) {
-        struct point pt;
-        point_init(&pt, g, base, offset, (int64_t)(i / vector) * kb_threads(k) * vector + i % vector);
-        pt.direct = &d[i];
-        bins_add_point(b, &pt, kb_true(k), i == 0 ? BINS_FIRST : BINS_NEXT);
+        point_init(&pt[i], g, base, offset, (int64_t)(i / vector) * kb_threads(k) * vector + i % vector);
+        pt[i].direct = &d[i];
     }
+    if (b->hot && bins_locked(g->p)) {
+        add_in_turn(b, pt, items * vector);
+        return;
+    }
+    for (int i = 0; i < items * vector; i++)
+        bins_add_point(b, &pt[i], kb_true(k), i == 0 ? BINS_FIRST : BINS_NEXT);
 }
 
 void bins_add_tile(struct bins *b, kb_val base)
@@ -250,8 +280,8 @@ void bins_clear_tables(struct bins *b, kb_val bins)
     const bool dense = bins_side_by_side(b);
     kb_for(k, i, kb_tid(k), dense ? kb_mul(k, bins, b->tables) : bins, kb_threads(k)) {
         for (int t = 0; t < (dense ? 1 : b->tables); t++)
-            for (int r = 0; r < tables_of(b); r++)
-                kb_store(k, b->table[r], kb_add(k, i, t * b->table_step), kb_imm(k, b->table[r].ty, 0));
+            for (int w = 0; w < bins_all_words(b); w++)
+                kb_store(k, b->table[w], kb_add(k, i, t * b->table_step), kb_imm(k, b->table[w].ty, 0));
     }
 }
 
@@ -259,9 +289,9 @@ kb_val bins_load(struct bins *b, kb_val number, kb_val *word)
 {
     kb *k = b->g->k;
     kb_val any = kb_false(k);
-    for (int r = 0; r < tables_of(b); r++) {
-        word[r] = kb_load(k, b->table[r], number);
-        any = kb_or(k, any, kb_ne(k, word[r], 0));
+    for (int w = 0; w < (b->counters ? 1 : bins_words(b->g->p)); w++) {
+        word[w] = kb_load(k, b->table[w], number);
+        any = kb_or(k, any, kb_ne(k, word[w], 0));
     }
     return any;
 }
@@ -338,10 +368,10 @@ void bins_block_tables(struct gen *g, struct bins *b)
     /* A distance that ptxas does not know to be zero: it would make the address anew for every element. */
     LET(zero, kb_shfl_idx(k, kb_imm(k, TY_I32, 0), 0));
     LET(own, lanes ? kb_mul(k, kb_div(k, kb_tid(k), lanes), b->table_step) : zero);
-    for (int r = 0; r < tables_of(b); r++) {
-        const enum ty word = b->counters ? TY_U32 : bins_word_type(g, r);
-        b->table[r] = kb_shared_v(k, word, gen_tunable(g, TN_BINS) * b->tables, "table");
-        b->mine[r] = kb_advance(k, b->table[r], own);
+    for (int w = 0; w < bins_all_words(b); w++) {
+        const enum ty word = b->counters ? TY_U32 : bins_word_type(g, w);
+        b->table[w] = kb_shared_v(k, word, gen_tunable(g, TN_BINS) * b->tables, "table");
+        b->mine[w] = kb_advance(k, b->table[w], own);
     }
 }
 
@@ -369,12 +399,21 @@ static void add_shared(struct gen *g)
     add_tables(&b, bins);
 }
 
+/* Elements that meet in the one table: equal indices of a warp are combined first; where bins are locked, a warp keeps a
+ * frequent one in registers. */
+static void add_global(struct bins *b)
+{
+    bins_hot_begin(b);
+    bins_add_elements(b);
+    bins_hot_end(b);
+}
+
 /* ---- kernels over the bins --------------------------------------------------------------------------------------- */
 
 static void clear_bin(struct bins *b, kb_val bin)
 {
-    for (int r = 0; r < b->g->p->nreductions; r++)
-        kb_store(b->g->k, b->table[r], bin, kb_imm(b->g->k, b->table[r].ty, 0));
+    for (int w = 0; w < bins_all_words(b); w++)
+        kb_store(b->g->k, b->table[w], bin, kb_imm(b->g->k, b->table[w].ty, 0));
 }
 
 void bins_finish(struct gen *g, kb_val segment, kb_tup state, kb_val some)
@@ -428,7 +467,7 @@ void emit_reduce_bins(struct gen *g)
     if (g->kernel != &kernel[BINS_ADD])
         each_bin(&b, g->kernel == &kernel[BINS_FINISH], control);
     else if (!shared)
-        bins_add_elements(&b);
+        add_global(&b);
     else if (bins_private(g->c))
         bins_add_private(g);
     else

@@ -4,13 +4,14 @@
 #define PTXGEN_LLVMGEN_BINS_H
 
 #include "llvmgen/shared/output.h"
+#include "lower/reduce/bins.h"
 
 struct bins {
     struct gen *g;
-    kb_ptr table[STATE_FIELDS_MAX];   /* per reduction, or */
+    kb_ptr table[BINS_WORDS_MAX];     /* per word of a bin, that of the lock the last; or */
     bool counters;                    /* a single one, of how many elements a bin has, all equal */
     int tables, bin_step, table_step; /* word (bin, table) is number bin * bin_step + table * table_step */
-    kb_ptr mine[STATE_FIELDS_MAX];    /* where the table of this thread begins */
+    kb_ptr mine[BINS_WORDS_MAX];      /* where the table of this thread begins */
     bool placed;                      /* the outputs themselves */
     bool merge;                       /* equal indices of a warp first */
     bool hot;                         /* what many lanes have goes to registers: */
@@ -22,8 +23,9 @@ struct bins {
     bool alone;          /* no other thread touches this thread's table: no atomic operations */
 };
 
-/* Of reduction r's words, in memory. */
-enum ty bins_word_type(const struct gen *g, int r);
+/* A word of a bin, in memory; how many tables there are. */
+enum ty bins_word_type(const struct gen *g, int word);
+int bins_all_words(const struct bins *b);
 /* The table in global memory; fixed: that of tables in shared memory, else one of the launch's bins. */
 void bins_global_table(struct gen *g, struct bins *b, bool fixed);
 /* The point's bin, i32, and whether it has one.  kept: numbered with the kept dimensions, after those of the
@@ -43,7 +45,8 @@ void bins_add_single(struct bins *b, kb_val element, kb_val valid);
 /* x of all lanes, those with bin -1 excepted, by the lowest lane of each bin; constants are counted.  Returns the lanes that
  * share this one's bin.  The whole warp arrives. */
 kb_val bins_merge(struct bins *b, kb_val bin, kb_tup x);
-/* An element where a bin may be hot. */
+/* Where a bin may be hot: looks at the bins (i32; -1: none) of a tile's first elements; the whole warp arrives.  An element. */
+void bins_hot_look(struct bins *b, kb_val bin);
 void bins_add_hot(struct bins *b, kb_val bin, kb_val inside, kb_tup x, int turn);
 /* Where a bin may be hot: none is yet; the registers go to the table, and the whole warp arrives. */
 void bins_hot_begin(struct bins *b);

@@ -7,8 +7,6 @@
  */
 #include "bins.h"
 
-#include "lower/reduce/bins.h"
-
 kb_val bins_merge(struct bins *b, kb_val bin, kb_tup x)
 {
     kb *k = b->g->k;
@@ -31,8 +29,8 @@ enum { HOT_LANES = 4 };
 static kb_tup no_elements(struct bins *b)
 {
     kb_val word[STATE_FIELDS_MAX];
-    for (int r = 0; r < b->g->p->nreductions; r++)
-        word[r] = kb_imm(b->g->k, b->table[r].ty, 0);
+    for (int w = 0; w < bins_words(b->g->p); w++)
+        word[w] = kb_imm(b->g->k, b->table[w].ty, 0);
     return decode_words(b->g, word);
 }
 
@@ -100,14 +98,20 @@ static void update_crowded(struct bins *b, kb_val bin, kb_val cold, kb_tup x)
     kb_set(k, b->crowded, kb_any(k, kb_and(k, cold, kb_ge(k, kb_cast(k, peers, TY_I32), HOT_LANES))));
 }
 
+void bins_hot_look(struct bins *b, kb_val bin)
+{
+    hot_choose(b, bin);
+    crowd_begin(b, bin);
+}
+
 void bins_add_hot(struct bins *b, kb_val bin, kb_val inside, kb_tup x, int turn)
 {
     kb *k = b->g->k;
     const kb_val own = kb_select(k, inside, bin, kb_imm(k, TY_I32, -1));
-    if (turn & BINS_FIRST)
-        hot_choose(b, own);
     if (turn == BINS_FIRST)
-        crowd_begin(b, own);
+        bins_hot_look(b, own);
+    else if (turn & BINS_FIRST)
+        hot_choose(b, own);
     LET(hot, kb_and(k, inside, kb_eq(k, bin, kb_get(k, b->hot_bin))));
     const kb_tup sum = kb_get(k, b->hot_sum);
     kb_set(k, b->hot_sum, kb_select(k, hot, state_combine(b->g, sum, x), sum));

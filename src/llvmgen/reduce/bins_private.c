@@ -15,7 +15,6 @@
  */
 #include "bins.h"
 #include "llvmgen/shared/segment.h"
-#include "lower/reduce/bins.h"
 #include "lower/segments.h"
 
 #include <string.h>
@@ -107,8 +106,8 @@ static void clear_own(struct bins *b, kb_val bins)
 {
     kb *k = b->g->k;
     kb_for(k, bin, kb_imm(k, TY_I32, 0), bins, 1) {
-        for (int r = 0; r < b->g->p->nreductions; r++)
-            kb_store(k, b->mine[r], kb_mul(k, bin, b->bin_step), kb_imm(k, b->mine[r].ty, 0));
+        for (int w = 0; w < bins_all_words(b); w++)
+            kb_store(k, b->mine[w], kb_mul(k, bin, b->bin_step), kb_imm(k, b->mine[w].ty, 0));
     }
 }
 
@@ -182,9 +181,9 @@ void bins_add_private(struct gen *g)
     struct columns c;
     const bool columns = bins_columns(g->p);
     bins_global_table(g, &all, true);
-    for (int r = 0; r < g->p->nreductions; r++) {
-        b.table[r] = kb_shared_v(k, bins_word_type(g, r), gen_tunable(g, TN_BINS) * threads, "table");
-        b.mine[r] = kb_advance(k, b.table[r], kb_tid(k));
+    for (int w = 0; w < bins_all_words(&b); w++) {
+        b.table[w] = kb_shared_v(k, bins_word_type(g, w), gen_tunable(g, TN_BINS) * threads, "table");
+        b.mine[w] = kb_advance(k, b.table[w], kb_tid(k));
     }
     LET(bins, kb_cast(k, gen_value(g, VAL_BINS), TY_I32));
     if (columns)

@@ -10,8 +10,6 @@
  */
 #include "bins.h"
 
-#include "lower/reduce/bins.h"
-
 /* From element `first` on, which is a multiple of the vector. */
 static void add_row(struct bins *b, kb_val first)
 {

@@ -110,6 +110,8 @@ static LLVMValueRef host_vote(kb *k, enum kb_vote mode, LLVMValueRef pred)
         [KB_VOTE_BALLOT] = SIMT_VOTE_BALLOT,
         [KB_VOTE_MATCH] = SIMT_VOTE_MATCH,
     };
+    if (mode == KB_VOTE_HERE)
+        return pred; /* each thread is at a place by itself */
     LLVMValueRef wide = mode == KB_VOTE_MATCH ? pred : LLVMBuildZExt(kb_builder(k), pred, type_i32(k), "");
     LLVMValueRef r = kb_call(k, "simt_vote", type_i32(k), 2, (LLVMValueRef[]){ i32(k, modes[mode]), wide }, true);
     return mode >= KB_VOTE_BALLOT ? r : LLVMBuildICmp(kb_builder(k), LLVMIntNE, r, i32(k, 0), "");

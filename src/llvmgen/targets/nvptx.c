@@ -104,12 +104,13 @@ static LLVMValueRef nv_shfl(kb *k, int mode, LLVMValueRef word, LLVMValueRef arg
 static LLVMValueRef nv_vote(kb *k, enum kb_vote mode, LLVMValueRef pred)
 {
     static const char *const name[] = {
-        [KB_VOTE_ANY] = "llvm.nvvm.vote.any.sync",
-        [KB_VOTE_ALL] = "llvm.nvvm.vote.all.sync",
-        [KB_VOTE_BALLOT] = "llvm.nvvm.vote.ballot.sync",
+        [KB_VOTE_ANY] = "llvm.nvvm.vote.any.sync",        [KB_VOTE_ALL] = "llvm.nvvm.vote.all.sync",
+        [KB_VOTE_HERE] = "llvm.nvvm.vote.all.sync",       [KB_VOTE_BALLOT] = "llvm.nvvm.vote.ballot.sync",
         [KB_VOTE_MATCH] = "llvm.nvvm.match.any.sync.i32",
     };
     LLVMValueRef args[] = { i32(k, ALL_LANES), pred };
+    if (mode == KB_VOTE_HERE)
+        args[0] = kb_call(k, "llvm.nvvm.activemask", i32_ty(k), 0, NULL, true);
     return kb_call(k, name[mode], kb_llvm_ty(k, mode >= KB_VOTE_BALLOT ? TY_U32 : TY_BOOL), 2, args, true);
 }
 

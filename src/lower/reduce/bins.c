@@ -30,22 +30,44 @@ enum {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-int bins_before(const struct problem *p, int r)
+enum { LOCK = 4 };
+
+int bins_words(const struct problem *p)
+{
+    int words = 0;
+    for (int r = 0; r < p->nreductions; r++)
+        words += op_words(p->reduction[r].op);
+    return words;
+}
+
+bool bins_locked(const struct problem *p) { return bins_words(p) > p->nreductions; }
+
+int bins_word_bytes(const struct problem *p, int word)
+{
+    int r = 0;
+    for (; r < p->nreductions && word >= op_words(p->reduction[r].op); r++)
+        word -= op_words(p->reduction[r].op);
+    return r < p->nreductions ? op_word_bytes(p->reduction[r].op) : LOCK;
+}
+
+int bins_before(const struct problem *p, int word)
 {
     int before = 0;
-    const int own = op_word_bytes(p->reduction[r].op);
-    for (int i = 0; i < p->nreductions; i++) {
-        const int bytes = op_word_bytes(p->reduction[i].op);
-        before += bytes > own || (bytes == own && i < r) ? bytes : 0;
+    const int own = bins_word_bytes(p, word);
+    for (int w = 0; w < bins_words(p); w++) {
+        const int bytes = bins_word_bytes(p, w);
+        before += bytes > own || (bytes == own && w < word) ? bytes : 0;
     }
     return before;
 }
 
-int bins_bytes(const struct problem *p)
+int bins_bytes(const struct problem *p) { return bins_state_bytes(p) + (bins_locked(p) ? LOCK : 0); }
+
+int bins_state_bytes(const struct problem *p)
 {
     int bytes = 0;
-    for (int r = 0; r < p->nreductions; r++)
-        bytes += op_word_bytes(p->reduction[r].op);
+    for (int w = 0; w < bins_words(p); w++)
+        bytes += bins_word_bytes(p, w);
     return bytes;
 }
 
@@ -96,12 +118,13 @@ bool reduce_bins_fits(const struct problem *p, const struct device *d, struct ar
     return p->nby > 0;
 }
 
-/* A few elements of a thread at once: each has its own code. */
-static void choose_items(struct plan_case *c)
+/* A few elements of a thread at once: each has its own code, and more of it where it locks a bin. */
+static void choose_items(struct plan_case *c, const struct problem *p)
 {
-    enum { AT_ONCE = 8, OWN_AT_ONCE = 16 };
+    enum { AT_ONCE = 8, LOCKED_AT_ONCE = 4, OWN_AT_ONCE = 16 };
     const int tuned = c->tunable[TN_ITEMS], vector = c->tunable[TN_VECTOR], own = OWN_AT_ONCE / vector;
-    const int items = !bins_private(c) ? AT_ONCE / vector : tuned < own ? tuned : own;
+    const int met = (bins_locked(p) ? LOCKED_AT_ONCE : AT_ONCE) / vector;
+    const int items = !bins_private(c) ? met : tuned < own ? tuned : own;
     plan_set(c, TN_ITEMS, items > 1 ? items : 1, NULL);
 }
 
@@ -127,8 +150,10 @@ void bins_add_cases(struct planner *pl, const struct strategy *row, const struct
 {
     const struct problem *p = pl->plan->problem;
     const bool rows = s->parts == 1;
-    const char *names[] = { s->name, arena_printf(&pl->s->arena, "%s_unaligned", s->name) };
-    for (int i = 0; i < 2; i++) {
+    /* vectors save little beside locks (by the model, not measured) */
+    const bool locks = bins_locked(p) && s->lanes != 1 && !plan_pinned(pl);
+    const char *names[] = { s->name, locks ? s->name : arena_printf(&pl->s->arena, "%s_unaligned", s->name) };
+    for (int i = locks; i < 2; i++) {
         struct plan_case *c = plan_case_add(pl, row, names[i], s->guard);
         struct formula aligned = { 0 };
         plan_case_variant(pl, c, s->variant);
@@ -139,10 +164,12 @@ void bins_add_cases(struct planner *pl, const struct strategy *row, const struct
         plan_set(c, TN_PARTS, s->parts, NULL);
         if (!plan_pinned(pl)) /* what the user sets for rows leaves the others as they are */
             c->tunable[TN_PARTS] = s->parts;
-        choose_items(c);
+        choose_items(c, p);
         if (bins_parted(c))
             plan_set(c, TN_MIN_BLOCKS, 1,
                      "left alone, ptxas spills to fit a second block, for which there is no shared memory");
+        else if (bins_locked(p))
+            plan_set(c, TN_MIN_BLOCKS, 1, "left alone, ptxas spills states of several words to fit a third block");
         reduce_usual(pl, c);
         c->aligned = !i && c->tunable[TN_VECTOR] > 1;
         const int64_t room = (int64_t)c->tunable[TN_BINS] * (bins_parted(c) ? c->tunable[TN_PARTS] : 1);
@@ -221,15 +248,26 @@ static bool plan_room(struct planner *pl, const struct strategy *row, const stru
 
 static int most_bytes(const struct planner *pl) { return pl->plan->device.shared_per_block - BINS_SHARED_RESERVED; }
 
-/* A table per warp for few bins, a table per block for more, and one of all that a block can have. */
+/* A block that has all of shared memory: states that are locked take more registers than 1024 threads have. */
+static struct room room_of_most(const struct planner *pl, const char *name, int parts)
+{
+    const int most = most_bytes(pl);
+    return bins_locked(pl->plan->problem) ? (struct room){ name, "", THREADS, 0, most, parts }
+                                          : (struct room){ name, "most", THREADS_MOST, 0, most, parts };
+}
+
+/* A table per warp for few bins, a table per block for more, and one of all that a block can have.  As few bins as warps can
+ * have, of states that are locked, have tables of threads (not measured). */
 static bool plan_shared(struct planner *pl, const struct strategy *row, int64_t lo, int64_t hi, struct formula guard)
 {
     const int most = most_bytes(pl);
     const struct room rooms[] = { { "few", "", THREADS, TABLE_LANES, SHARED_FEW, 0 },
                                   { "many", "", THREADS, 0, SHARED_USUAL < most ? SHARED_USUAL : most, 0 },
-                                  { "most", "most", THREADS_MOST, 0, most, 0 } };
+                                  room_of_most(pl, "most", 0) };
     bool all = false;
-    for (int i = 0; i < 3 && !all; i++)
+    const char *why;
+    const bool of_threads = bins_locked(pl->plan->problem) && bins_private_takes(pl->plan->problem, &why);
+    for (int i = of_threads && !plan_pinned(pl); i < 3 && !all; i++)
         all = plan_room(pl, row, &rooms[i], lo, hi, guard);
     return all;
 }
@@ -239,8 +277,8 @@ static void plan_parts(struct planner *pl, const struct strategy *row, int64_t l
 {
     enum { PARTS = 6 };
     const int asked = plan_setting(pl, TN_PARTS, PARTS);
-    plan_room(pl, row, &(struct room){ "parts", "most", THREADS_MOST, 0, most_bytes(pl), asked }, lo, hi,
-              parts_pay(pl, guard));
+    const struct room room = room_of_most(pl, "parts", asked);
+    plan_room(pl, row, &room, lo, hi, parts_pay(pl, guard));
 }
 
 static bool rows_fit(const struct problem *p) { return !bins_placed(p) && segments_kept(p) && segments_trailing(p); }
@@ -336,7 +374,7 @@ static struct formula grid(const struct problem *p, const struct plan_case *c, b
 static bool check_tables(struct planner *pl, const struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
-    const int lanes = c->tunable[TN_LANES], each = bins_private(c) ? bins_bytes(p) : shared_bytes(p);
+    const int lanes = c->tunable[TN_LANES], each = bins_private(c) ? bins_state_bytes(p) : shared_bytes(p);
     const int64_t bytes = (int64_t)c->tunable[TN_BINS] * each * bins_tables(c);
     const char *why;
     int64_t least, most;

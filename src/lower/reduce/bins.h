@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bins.h - tables of states, a word of 4 or 8 bytes for each bin and reduction: those of 8 bytes first, each reduction's
- * by itself. All bits zero is a word that no element has come to (atomic_state.c). */
+/* bins.h - tables of states: for each bin the words of each reduction (op_words), of 4 or 8 bytes, and a word that locks the
+ * bin where a state has several words.  Each word has a table by itself, those of 8 bytes first.  All bits zero are a state
+ * that no element has come to (atomic_state.c). */
 #ifndef PTXGEN_BINS_H
 #define PTXGEN_BINS_H
 
@@ -13,9 +14,15 @@ struct strategy;
  * memory, zeros into the table, which is launched first. */
 enum { BINS_ADD, BINS_FINISH, BINS_CLEAR };
 
-/* Bytes of a bin in all tables, and in those that lie before the table of reduction r. */
+enum { BINS_WORDS_MAX = STATE_FIELDS_MAX + 1 };
+/* Words of a bin, in the order of the reductions, without the lock; is there one, after them?  Bytes of a word. */
+int bins_words(const struct problem *p);
+bool bins_locked(const struct problem *p);
+int bins_word_bytes(const struct problem *p, int word);
+/* Bytes of a bin in all tables, in all but that of the lock, and in those that lie before the table of a word. */
 int bins_bytes(const struct problem *p);
-int bins_before(const struct problem *p, int r);
+int bins_state_bytes(const struct problem *p);
+int bins_before(const struct problem *p, int word);
 /* Do elements only count, by constants?  The machine adds these up where they meet. */
 bool bins_count(const struct problem *p);
 /* Is that more than a word of 4 bytes?  Then tables of a block have counters of 4 bytes in place of it. */
@@ -46,7 +53,7 @@ struct bins_shape {
     int parts;    /* 1: rows have; more: of the bins, at most */
     struct formula guard;
 };
-/* Loads of vectors, and loads of elements for arrays that share no boundary. */
+/* Loads of vectors, and loads of elements for arrays that share no boundary; where bins are locked, the latter alone. */
 void bins_add_cases(struct planner *pl, const struct strategy *row, const struct bins_shape *s);
 /* Cases with a table for every thread, where guard holds; does the problem allow them? */
 void bins_private_plan(struct planner *pl, const struct strategy *row, struct formula guard);

@@ -44,7 +44,7 @@ static int room_for(const struct planner *pl, const struct room *of)
     const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED;
     const int threads = plan_setting(pl, TN_THREADS, of->threads), each = most / threads;
     const int bytes = of->bytes && of->bytes < each ? of->bytes : each;
-    const int bins = bytes / bins_bytes(pl->plan->problem);
+    const int bins = bytes / bins_state_bytes(pl->plan->problem);
     return bins > 1 ? bins : 1;
 }
 
@@ -83,12 +83,13 @@ void bins_private_plan(struct planner *pl, const struct strategy *row, struct fo
 {
     const struct problem *p = pl->plan->problem;
     const bool columns = bins_columns(p), all = columns || plan_overrides(pl, TN_LANES);
-    const int rooms = all || bins_bytes(p) > WORD ? ROOMS : 1;
+    const int rooms = all || bins_state_bytes(p) > WORD ? ROOMS : 1;
+    const bool few = !all && bins_locked(p); /* bins of the first room have the second (by the model, not measured) */
     int64_t lo, hi;
     if (!all && bins_count(p))
         return;
     const struct formula indices = index_range(pl, &lo, &hi);
-    for (int i = 0; i < rooms; i++) {
+    for (int i = few; i < rooms; i++) {
         const struct room *of = columns ? &of_columns[i] : &of_elements[i];
         const int room = plan_setting(pl, TN_BINS, room_for(pl, of)), bins = hi < room ? (hi > 1 ? (int)hi : 1) : room;
         if (lo <= bins && columns)

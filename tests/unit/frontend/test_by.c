@@ -52,7 +52,6 @@ static const struct spec_row rows[] = {
     { IN "map: x\n" OWN "a * b}\nby: key\noutputs: {y: 'f32[k]'}\n", "a bin may be empty" },
     { IN "map: x\ninit: 1\n" OWN "a * b}\nby: key\noutputs: {y: 'f32[k]'}\n",
       "not yet: with 'by', an operator without" },
-    { IN "map: x\noperator: welford\nby: key\noutputs: {y: 'f32[k]'}\n", "this one has 12" },
     { BY "determinism: run\noutputs: {y: 'f32[k]'}\n", "not yet: the same bits on every run" },
     { "kind: reduce\ninputs: {x: 'f32[n]'}\noperator: add\nbins: x\noutputs: {y: 'f32[k]'}\n",
       "accumulator: u32, by: x, outputs" },

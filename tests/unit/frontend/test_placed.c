@@ -80,7 +80,7 @@ static const struct spec_row rows[] = {
     { MAP OUT("type: {n: f32, mean: f32, m2: f32}, shape: [k], at: i, value: {n: 1, mean: x, m2: 0}, combine: welford"),
       "not yet: elements of 12 bytes whose fields depend on each other" },
     { MAP OUT("type: {value: f64, index: i16}, shape: [k], at: i, value: {value: f64(x), index: 0}, combine: argmax"),
-      "may be any number; a reduce with `by` packs states of up to 8 bytes" },
+      "may be any number; a reduce with `by` takes states of any size" },
     { MAP OUT("type: {value: f32, index: i16}, shape: [k], at: i, value: {value: x, index: 0}, combine: argmax"),
       "  combine argmax, exact\n" },
     { MAP OUT("type: {a: f64, b: u8, c: f32}, shape: [k], at: i, value: {a: 1, b: i, c: x}, combine: {state: {a: f64, "
