@@ -272,3 +272,52 @@ Test(columns, chunks)
             run_once(text, set, sizes[n], 0, "seed:2,weak,race,sms:9", "chunks");
         }
 }
+
+/* ---- mapped with their results: columns stay in registers of a block or a cluster of blocks ----------------------- */
+
+#define PLANES(type) "kind: reduce\ninputs: {x: '" type "[b, m, n]'}\nover: m\n"
+
+static const char *const mapped[] = {
+    PLANES("f32") "operator: welford\noutputs: {y: {type: 'f32[b, m, n]', value: x - r.mean}, t: {type: 'f32[b, n]', "
+                  "value: r.m2}}\n",
+    PLANES("f16") "operator: logsumexp\nmap: f32(x)\noutputs: {y: {type: 'f32[b, m, n]', value: 'exp(f32(x) - r.max) / "
+                  "r.sum'}}\n",
+    PLANES("i8") "operator: max\ninit: 5\noutputs: {y: {type: 'i8[b, m, n]', value: r - x}, z: {type: 'i32[b, m, n]', "
+                 "value: 'i32(x) * 3'}}\n",
+    /* fields of two widths, values of columns and of planes, indices, an output in another order */
+    "kind: reduce\ninputs: {x: 'f64[b, m, n]', w: 'i32[b, m, n]', p: 'i32[n]', q: 'i32[b]'}\nover: m\n"
+    "reductions: {a: {map: x, operator: max}, s: {map: 'w * p + q + i32(index(m))', operator: add}}\n"
+    "outputs: {y: {type: 'f64[b, m, n]', value: x - a}, t: {type: 'i32[n, m, b]', value: w + s - i32(index(n))}, "
+    "s: 'i32[b, n]'}\n",
+    /* neighbours, and a table */
+    "kind: reduce\ninputs: {x: 'i32[b, m, n]', c: 'i32[m]'}\nover: m\noperator: add\nboundary: wrap\n"
+    "map: 'x[0, -1, 0] - x[0, 0, 1] + at(c, index(m))'\noutputs: {y: {type: 'i32[b, m, n]', value: x - r}}\n",
+};
+
+/* b, m, n: columns of one place, as many places as a team has at most and one less, columns that fill a warp or do not. */
+static const int64_t mapped_sizes[][3] = { { 1, 1, 1 },   { 2, 8, 32 }, { 3, 7, 31 },
+                                           { 1, 5, 133 }, { 5, 8, 3 },  { 0, 3, 4 } };
+
+static void check_mapped(const char *threads, const char *items, const char *cluster, const char *max_grid)
+{
+    static const char *const modes[] = { "seed:1,race,uninit,guard", "seed:2,weak,race", "seed:3,stale,late,guard" };
+    const char *set[] = { "strategy", "segreduce.resident", "threads", threads, "items", items, "cluster",
+                          cluster,    "max_grid",           max_grid,  NULL,    NULL };
+    for (int i = 0; i < (int)(sizeof mapped / sizeof *mapped); i++) {
+        struct harness h;
+        cr_assert(harness_open(&h, "mapped columns", mapped[i], *cluster > '1' ? "sm_90" : "sm_75", set), "%s\n%s",
+                  h.text, mapped[i]);
+        for (size_t n = 0; n < sizeof mapped_sizes / sizeof *mapped_sizes; n++) {
+            harness_data_at(&h, mapped_sizes[n], 5 + n, (int)n % 3, 0);
+            cr_expect(harness_check(&h, modes[n % 3]), "%s threads, cluster %s, size %d: %s\n%s", threads, cluster,
+                      (int)n, h.text, mapped[i]);
+        }
+        harness_close(&h);
+    }
+}
+
+Test(columns, mapped_by_a_warp) { check_mapped("32", "8", "1", "0"); }
+Test(columns, mapped_by_a_block) { check_mapped("64", "4", "1", "0"); }
+Test(columns, mapped_by_blocks_that_take_turns) { check_mapped("128", "2", "1", "2"); }
+Test(columns, mapped_by_a_cluster) { check_mapped("64", "2", "2", "4"); }
+Test(columns, mapped_by_a_larger_cluster) { check_mapped("128", "1", "4", "0"); }

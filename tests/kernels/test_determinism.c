@@ -29,6 +29,10 @@ static const struct {
       "kind: reduce\ninputs: {x: 'f32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\noperator: logsumexp\n"
       "outputs: {y: {type: 'f32[n]', value: exp(x - r.max) / r.sum}}\n",
       { { 9001, 90 }, { 15000, 3 }, { 30000, 2 } } },
+    { "mapped columns",
+      "kind: reduce\ninputs: {x: 'f32[m, n]'}\noperator: logsumexp\nover: m\n"
+      "outputs: {y: {type: 'f32[m, n]', value: exp(x - r.max) / r.sum}}\n",
+      { { 40, 700 }, { 7, 4300 }, { 300, 100 } } },
     { "columns",
       "kind: reduce\ninputs: {x: 'f32[m, n]'}\noperator: add\nover: m\noutputs: {s: 'f32[n]'}\n",
       { { 640, 8 }, { 1001, 5 }, { 30, 66 } } },

@@ -24,6 +24,7 @@
          "s: {type: u32, value: s}, p: {type: u32, value: p}")
 #define SUM_ROWS       SPEC("reduce", MATRIX, "operator: add\nover: n", "sum: 'u32[m]'")
 #define MAPPED_ROWS    SPEC("reduce", MATRIX, "operator: add\nover: n", "y: {type: 'u32[m, n]', value: x - r}")
+#define MAPPED_COLUMNS SPEC("reduce", MATRIX, "operator: add\nover: m", "y: {type: 'u32[m, n]', value: x - r}")
 #define SUM_OFFSETS    SPEC("reduce", OFFSETS, "operator: add", "sum: {type: 'u32[k-1]', value: r}")
 #define ORDERED        SPEC("reduce", VECTOR, "map: {p: x, q: x + 1}\n" STATE(""), "q: {type: u32, value: r.q}")
 #define REDUCE_ROWS    SPEC("reduce", MATRIX, RECURRENCE "over: n", "q: {type: 'u32[m]', value: r.q}")

@@ -110,8 +110,7 @@ static void find_other_reads(const struct expr *e, void *user)
                                       : (e->arg[d]->kind == EX_INDEX || e->op >> d & 1) && follows_row(o->p, e->arg[d]);
 }
 
-/* Do maps read memory along the row, which places after its end do not have? */
-static bool maps_read(const struct problem *p)
+bool resident_maps_read(const struct problem *p)
 {
     struct other_reads o = { p, false };
     for (int i = 0; i < p->nreductions; i++)
@@ -136,7 +135,7 @@ static kb_tup row_combine(const struct resident *r, struct row *w)
     kb_tup all[SEG_ITEMS_MAX], x[GEN_VECTOR_MAX];
     struct partial some = partial_new(g, "some");
     const int together = masked_together(r);
-    const bool guarded = maps_read(g->p), padded = g->padded && !guarded;
+    const bool guarded = resident_maps_read(g->p), padded = g->padded && !guarded;
     int n = 0;
     for (int i = 0; i < r->items; i++) {
         if (!guarded)
@@ -181,7 +180,7 @@ static bool depends(const struct problem *p, struct field at)
 static bool by_fields(const struct resident *r)
 {
     const struct problem *p = r->g->p;
-    bool each = r->g->padded && !maps_read(p), first = false;
+    bool each = r->g->padded && !resident_maps_read(p), first = false;
     int meetings = 0;
     for (int i = 0; i < p->nreductions; i++) {
         const struct reduction *red = &p->reduction[i];
@@ -432,6 +431,10 @@ static void lanes_take_rows(const struct resident *r)
 void emit_segreduce_resident(struct gen *g)
 {
     kb *k = g->k;
+    if (!segments_trailing(g->p)) {
+        emit_resident_columns(g);
+        return;
+    }
     struct resident r = { .g = g,
                           .lanes = gen_tunable(g, TN_LANES),
                           .cluster = gen_tunable(g, TN_CLUSTER) > 1 ? gen_tunable(g, TN_CLUSTER) : 1,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resident.c - planning of rows that are reduced, then mapped with their results, and stay in registers between.
+/* resident.c - planning of rows that are reduced, then mapped with their results, and stay in registers between; of columns
+ * see resident_columns.c.
  *
  * Teams of a few lanes take short rows, a warp, a block or a cluster of blocks longer ones.  A thread holds as many elements as fit into
  * `words` registers.  Where vectors do not fit, because rows are not whole vectors or arrays begin anywhere, threads
  * load elements.
  */
-#include "segreduce.h"
+#include "resident.h"
 
 #include "lower/work.h"
 
@@ -64,22 +65,20 @@ bool segreduce_resident_fits(const struct problem *p, const struct device *d, st
     const struct misfit m[] = {
         { !problem_writes(p, AT_RESULT) && !gains_by_elements(p),
           "no value per element uses the results, and no operator takes many elements at once" },
-        { !segments_trailing(p), "it keeps rows in registers, and here the reduced dimensions are not the last ones" },
         { !access_direct_fields(p), "no input is read element by element, so there is nothing to keep" },
-        { !state_commutative(p), "threads take elements of a row by turns, and the operator is ordered" },
+        { !state_commutative(p), "threads take elements of a segment by turns, and the operator is ordered" },
         { 0 }
     };
-    return segreduce_regular(p, why) && plan_takes(why, m);
+    return segreduce_regular(p, why) && plan_takes(why, m) && (segments_trailing(p) || resident_columns_fit(p, why));
 }
 
 bool segreduce_resident_takes(const struct problem *p)
 {
     const char *why;
-    return problem_writes(p, AT_RESULT) && segreduce_resident_fits(p, NULL, NULL, &why);
+    return problem_writes(p, AT_RESULT) && segments_trailing(p) && segreduce_resident_fits(p, NULL, NULL, &why);
 }
 
-/* Registers of an element of every direct array. */
-static int element_words(const struct problem *p)
+int resident_element_words(const struct problem *p)
 {
     int words = 0;
     for (int i = 0; i < p->ninputs; i++)
@@ -100,11 +99,9 @@ static int narrowest(const struct problem *p)
     return bytes;
 }
 
-static int cluster_of(const struct plan_case *c) { return c->tunable[TN_CLUSTER] > 1 ? c->tunable[TN_CLUSTER] : 1; }
-
 static int64_t capacity(const struct plan_case *c)
 {
-    const int team = c->tunable[TN_LANES] ? c->tunable[TN_LANES] : c->tunable[TN_THREADS] * cluster_of(c);
+    const int team = c->tunable[TN_LANES] ? c->tunable[TN_LANES] : c->tunable[TN_THREADS] * resident_cluster(c);
     return (int64_t)team * c->tunable[TN_ITEMS] * c->tunable[TN_VECTOR];
 }
 
@@ -142,7 +139,7 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     /* H200, softmax of bf16 in rows of 128, 256, 512: 75, 74, 74 us, twice as many lanes 83, 83, 80 */
     const bool fewer = vectors && s->lanes && s->words < WORDS && s->lanes > LANES && takes_many(p) && narrowest(p) < 4;
     const int lanes = fewer ? s->lanes / 2 : s->lanes, words = fewer ? WORDS : s->words;
-    int items = words / element_words(p);
+    int items = words / resident_element_words(p);
     if (!vectors)
         plan_set(c, TN_VECTOR, 1, "rows are not whole vectors, or arrays begin anywhere");
     while (c->tunable[TN_VECTOR] > items && plan_shrinks(c, TN_VECTOR))
@@ -233,6 +230,10 @@ static bool possible(const struct planner *pl, const struct shape *s, bool vecto
 void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t vectors = 0, elements = 0;
+    if (!segments_trailing(pl->plan->problem)) {
+        resident_columns_plan(pl, row);
+        return;
+    }
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (shapes[i].name && state_determinism(pl->plan->problem) == DET_ANY && possible(pl, &shapes[i], true))
             add_case(pl, row, &shapes[i], shapes[i].name, true, &vectors);
@@ -244,7 +245,7 @@ void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
 static bool check_clusters(struct planner *pl, const struct plan_case *c)
 {
     enum { PORTABLE = 8 };
-    const int cluster = cluster_of(c), max_grid = c->tunable[TN_MAX_GRID];
+    const int cluster = resident_cluster(c), max_grid = c->tunable[TN_MAX_GRID];
     const struct misfit m[] = { { cluster > 1 && pl->plan->device.sm < 90, "thread-block clusters need sm_90" },
                                 { cluster > 1 && c->tunable[TN_LANES], "lanes of a warp have no cluster" },
                                 { cluster > 1 && max_grid && max_grid < cluster, "max_grid is less than a cluster" },
@@ -258,12 +259,14 @@ bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
 {
     enum { CLUSTERS = 1 << 16 };
     const struct problem *p = pl->plan->problem;
-    const int lanes = c->tunable[TN_LANES], cluster = cluster_of(c);
+    const int lanes = c->tunable[TN_LANES], cluster = resident_cluster(c);
     c->maps = problem_writes(p, AT_RESULT);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
-    const struct formula teams = lanes ? f_cdiv(segments_count(p), c->tunable[TN_THREADS] / lanes) : segments_count(p);
+    const struct formula rows = lanes ? f_cdiv(segments_count(p), c->tunable[TN_THREADS] / lanes) : segments_count(p),
+                         teams = segments_trailing(p) ? rows : resident_columns_teams(p);
     k->cluster = cluster > 1 ? cluster : 0;
     const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS; /* see check_clusters() */
     plan_launch(pl, c, 0, cluster > 1 ? f_mul(f_min(teams, bound), cluster) : segreduce_bounded(c, teams));
-    return segreduce_check_tunables(pl, c) && check_clusters(pl, c);
+    return segreduce_check_tunables(pl, c) && check_clusters(pl, c) &&
+           (segments_trailing(p) || resident_columns_check(pl, c));
 }
