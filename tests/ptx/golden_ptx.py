@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""golden_ptx.py PTXGEN SPECS GOLDEN RELEASE [--accept] - did a change touch the PTX of a default plan?
+"""golden_ptx.py PTXGEN SPECS GOLDEN RELEASE [--accept | --of ARCH] - did a change touch the PTX of a default plan?
 
 GOLDEN has a line per spec, with a hash of the PTX for each architecture: without comments and with all names numbered in
 order of appearance, so that kernels, parameters and files may be renamed.  A difference is a failure that names the specs; where
 it is wanted, `--accept` (./dev golden) writes the new hashes, and the diff of GOLDEN shows which specs a commit touched.
+
+`--of sm_90` looks at this architecture alone, `--of all` at all of them.
 
 The hashes are those of one release of LLVM.  With another RELEASE the test is skipped (exit status 77).
 """
@@ -44,8 +46,8 @@ def digest(ptxgen, spec, arch):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def all_digests(ptxgen, specs):
-    jobs = [(spec, arch) for spec in sorted(specs.glob("*.yaml")) for arch in ARCHITECTURES]
+def all_digests(ptxgen, specs, architectures):
+    jobs = [(spec, arch) for spec in sorted(specs.glob("*.yaml")) for arch in architectures]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         hashes = pool.map(lambda job: digest(ptxgen, *job), jobs)
         return {f"{spec.stem} {arch}": value for (spec, arch), value in zip(jobs, hashes)}
@@ -69,7 +71,10 @@ def main():
     if "--accept" not in sys.argv and known != release:
         print(f"golden PTX is that of LLVM {known}; this is {release}: skipped")
         return 77
-    now = all_digests(ptxgen, specs)
+    of = sys.argv[sys.argv.index("--of") + 1] if "--of" in sys.argv else "all"
+    architectures = ARCHITECTURES if of == "all" else [of]
+    now = all_digests(ptxgen, specs, architectures)
+    before = {key: value for key, value in before.items() if key.split()[1] in architectures}
     changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
     for key in changed:
         print(f"{'CHANGED' if '--accept' in sys.argv else 'FAIL'} {key}")
