@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """index_peers.py PTXGEN - elements that go to, or come from, computed places, beside PyTorch (cuSPARSE for the matrix) and CUB.
 
-Counts and sums by unsorted keys, a sparse matrix by a vector, a transposed copy, the nearest centroid.  torch_peers.py says how the
+Counts, sums and variances by unsorted keys, a sparse matrix by a vector, a transposed copy, the nearest centroid.  torch_peers.py says how the
 times are measured, and which options there are.
 """
 import ctypes
@@ -64,6 +64,17 @@ def sums(n, k, how):
     return Case("specs/sums_by_key.yaml", {"n": n, "k": k}, {"key": keys(n, k, how), "x": ("float32", (n,))}, 4 * k, call, n, k, compiled=False)
 
 
+def variances(n, k, how):
+    def peers(torch, _):
+        def variance(key, x):
+            part = lambda v: torch.zeros(k, dtype=x.dtype, device=x.device).index_add_(0, key, v)
+            many = part(x * 0 + 1).clamp(min=1)
+            mean = part(x) / many
+            return part(x * x) / many - mean * mean
+        return {"torch": variance}
+    return Case("bench/specs/variance_by_key.yaml", {"n": n, "k": k}, {"key": keys(n, k, how), "x": ("float32", (n,))}, 4 * k, peers, n, k)
+
+
 def spmv(n, each, how):
     import numpy
     m = n // each
@@ -99,6 +110,7 @@ def problems(library=""):
         *(Problem("nearest", nearest, sizes) for sizes in ((494025, 5, 34), (1 << 20, 64, 16))),
         *(Problem(f"counts_{how}", counts, (k, how, library)) for how in HOW for k in (16, 256, 4096, 32768, 65536, 131072)),
         *(Problem(f"sums_{how}", sums, (k, how)) for how in HOW for k in (16, 256, 4096, 65536)),
+        *(Problem(f"variances_{how}", variances, (k, how)) for how in ("uniform", "skewed", "constant") for k in (16, 256, 4096, 65536)),
     ]
 
 

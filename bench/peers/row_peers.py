@@ -145,6 +145,14 @@ def columns(n, column):
     return Case("specs/standard_columns.yaml", {"m": column, "n": m}, {"x": ("float32", (column, m))}, 4 * m * column, peers, m * column, column)
 
 
+def channels(n, column):
+    """Of images of 64 x 64 points, or fewer in a try in small."""
+    points = max(1, min(4096, n // column))
+    b = max(1, n // (column * points))
+    return Case("bench/specs/softmax_channels.yaml", {"b": b, "c": column, "n": points}, {"x": ("float32", (b, column, points))}, 4 * b * column * points,
+                lambda torch, _: {"torch": lambda x: torch.softmax(x, 1)}, b * column * points, column)
+
+
 ROWS, FEW, CLUSTERS = (128, 1000, 1024, 4096, 16384, 65536, 262144), (128, 1024, 4096, 16384, 65536), (128, 1024, 16384, 262144)
 PROBLEMS = [  # name, what makes it, further arguments, lengths of rows, from a graph
     ("softmax_f32", mapped, ("bench/specs/softmax_f32.yaml", "softmax", "float32"), ROWS, False),
@@ -158,6 +166,7 @@ PROBLEMS = [  # name, what makes it, further arguments, lengths of rows, from a 
     ("l2_norm", mapped, ("specs/l2_norm.yaml", "l2_norm", "float32"), FEW, False),
     ("max_norm", mapped, ("specs/max_norm.yaml", "max_norm", "float32"), FEW, False),
     ("standard_columns", columns, (), FEW, False),
+    ("softmax_channels", channels, (), (128, 1024, 4096), False),
 ]
 
 
