@@ -2,6 +2,7 @@
 """gen_by.py - random reductions and scans by computed indices."""
 from arith import INTS
 
+FIELDS = ['on_welford', 'on_welford', 'on_argmin', 'on_argmax', 'on_logsumexp', 'three']
 OPERATORS = ['add', 'add', 'add', 'mul', 'min', 'max', 'and', 'or', 'xor']
 
 
@@ -11,7 +12,7 @@ class By:
     def by(self, names, rest, fixed):
         """Outputs with a value per bin: k of them, or a table, and the dimensions that remain."""
         r = self.random
-        found = {f'r{i}': self.operators.scalar(r.choice(OPERATORS), names) for i in range(r.choice([1, 1, 2, 3]))}
+        found = {f'r{i}': self.of_bins(names) for i in range(r.choice([1, 1, 2, 3]))}
         self.spec['reductions'] = {n: one.entry for n, one in found.items()}
         self.small = self.small or any(one.small for one in found.values())
         bins = r.choice([['k'], ['k'], ['7'], ['k', '5'], ['3', 'k']])[:3 - len(rest)]
@@ -19,6 +20,12 @@ class By:
         self.spec['by'] = indices[0] if len(indices) == 1 and self.chance(0.7) else indices
         for _ in range(r.choice([1, 1, 2, 3])):
             self.per_segment(found, [], fixed, 'r', bins + rest)
+
+    def of_bins(self, names):
+        """A reduction that commutes and has an identity: of scalars, which are updated by themselves, or of several fields."""
+        if self.chance(0.7):
+            return self.operators.scalar(self.random.choice(OPERATORS), names)
+        return getattr(self.operators, self.random.choice(FIELDS))(names)
 
     def scan_by(self, names, found, rest, fixed):
         """Values per element, totals of bins, or both; `bins` where nothing else says how many there are."""

@@ -199,6 +199,16 @@ class Operators:
         t = self.random.choice(['u8', 'u16'])
         return self.result('u32', '0', 'min(a + b, 1000)', f'min(u32({self.scalar_map(t, names, 1)}), 1000)', commutative=True)
 
+    def three(self, names):
+        """Commutes and has an identity; the fields fill several words."""
+        t, u = self.random.choice(['f64', 'i64', 'u64']), self.random.choice(['u8', 'i16', 'i32'])
+        x = self.small_map(t, names) if is_float(t) else self.scalar_map(t, names)
+        made = self.result((('s', t), ('x', u), ('n', 'i32')), {'s': '0', 'x': '0', 'n': '0'},
+                           {'s': 'a.s + b.s', 'x': 'a.x ^ b.x', 'n': 'a.n + b.n'},
+                           {'s': x, 'x': self.scalar_map(u, names), 'n': '1'}, small=is_float(t), drop=False)
+        made.entry['operator']['commutative'] = 'true'
+        return made
+
     def count_and_sum(self, names, _):
         t = self.random.choice(['f32', 'f64', 'i64'])
         return self.result((('n', 'i32'), ('sum', t)), {'n': '0', 'sum': '0'}, {'n': 'a.n + b.n', 'sum': 'a.sum + b.sum'},
