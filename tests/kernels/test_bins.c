@@ -90,6 +90,10 @@ static const struct {
     { "extremes of doubles",
       "inputs: {x: 'f64[n, f]', key: 'i16[n]'}\nmap: x\noperator: max\nover: n\nby: key\noutputs: {y: 'f64[k, f]'}\n",
       { -1, -2, 7 } },
+    { "deviations",
+      "inputs: {x: 'f32[n, f]', key: 'i32[n]'}\nmap: x\noperator: welford\nover: n\nby: key\n"
+      "outputs: {y: {type: 'f32[k, f]', value: r.m2}}\n",
+      { -1, -2, 7 } },
     { "two of each",
       "inputs: {x: 'i32[n, m, f, g]', key: 'i32[n, m]'}\nmap: x\noperator: add\nover: [n, m]\n"
       "by: [key, index(f) % 3]\noutputs: {y: 'i32[4, 3, f, g]'}\n",
@@ -131,6 +135,35 @@ Test(bins, threads_of_columns)
     for (int i = 0; i < COLUMN_SPECS; i++) {
         check_columns(i, "1");
         check_columns(i, "4");
+    }
+}
+
+/* A block has tables of a row, of a state that is one word, or several. */
+Test(bins, rows_with_tables_of_their_own)
+{
+    static const char *const specs_of_rows[] = {
+        "kind: reduce\ninputs: {x: 'f32[m, n]', key: 'u8[m, n]'}\nmap: x\noperator: max\nover: n\nby: key % 37\n"
+        "outputs: {y: 'f32[37, m]'}\n",
+        "kind: reduce\ninputs: {x: 'f32[m, n]', key: 'u8[m, n]'}\nmap: x\noperator: welford\nover: n\nby: if key % 3 "
+        "== 0 "
+        "then u8(5) else key % 37\noutputs: {y: {type: 'f32[37, m]', value: r.mean}, n: {type: 'f32[37, m]', value: "
+        "r.n}}\n",
+    };
+    static const char *const lanes[] = { "0", "8", "32" }, *const modes[] = { "seed:1,race,uninit,guard",
+                                                                              "seed:2,weak,race,sms:1",
+                                                                              "seed:3,stale,late" };
+    static const int64_t sizes[][2] = { { 3, 700 }, { 5, 64 }, { 1, 1 }, { 9, 1031 } };
+    for (int i = 0; i < 2 * 3; i++) {
+        const char *set[] = { "strategy", "reduce.bins", "threads", "64", "lanes", lanes[i / 2],
+                              "bins",     "37",          "parts",   "1",  NULL,    NULL };
+        struct harness h;
+        cr_assert(harness_open(&h, "rows", specs_of_rows[i % 2], "sm_90", set), "%s", h.text);
+        for (int n = 0; n < 4 * 3; n++) {
+            harness_data_at(&h, sizes[n / 3], (uint64_t)n, n % 2, 0);
+            cr_expect(harness_check(&h, modes[n % 3]), "lanes %s, size %d, %s: %s", lanes[i / 2], n / 3, modes[n % 3],
+                      h.text);
+        }
+        harness_close(&h);
     }
 }
 
