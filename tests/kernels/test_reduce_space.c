@@ -184,6 +184,9 @@ Test(reduce_space, refused)
 #define WIDE                                                                                                           \
     "kind: reduce\ninputs: {x: 'f64[n]'}\nmap: {value: x, index: index(n)}\noperator: argmin\noutputs: {i: {type: "    \
     "i64, value: r.index}}\n"
+#define MAPPED_DOWN                                                                                                    \
+    "kind: reduce\ninputs: {x: 'f32[m, n]'}\nover: m\noperator: add\noutputs: {y: {type: 'f32[m, n]', value: x - "     \
+    "r}}\n"
 #define MAPPED                                                                                                         \
     "kind: reduce\ninputs: {x: 'f32[m, n]'}\noperator: max\nover: n\noutputs: {y: {type: 'f32[m, n]', value: r - "     \
     "x}}\n"
@@ -281,6 +284,21 @@ Test(reduce_space, refused)
           "sm_90",
           { "strategy", "segreduce.resident", "cluster", "3" },
           "1, 2, 4 or 8 blocks" },
+        { "columns of half a warp",
+          MAPPED_DOWN,
+          "sm_90",
+          { "strategy", "segreduce.resident", "threads", "96" },
+          "threads must be a power of two" },
+        { "columns of some lanes",
+          MAPPED_DOWN,
+          "sm_90",
+          { "strategy", "segreduce.resident", "lanes", "8" },
+          "each lane has a column" },
+        { "columns of more blocks than warps",
+          MAPPED_DOWN,
+          "sm_90",
+          { "strategy", "segreduce.resident", "cluster", "4", "threads", "64" },
+          "32 columns from each block" },
         { "clusters of no grid",
           SUM,
           "sm_90",

@@ -8,17 +8,17 @@
 
 #include <string.h>
 
-enum { ROOM = 512 * 16 /* registers of a block that has no cluster, where clusters exist */ };
-
 /* 512 threads of 16 registers each leave a multiprocessor room for two blocks, one of which reads while the other one
  * writes (by the model, not measured). */
 static const struct shape {
     const char *name;
     int threads, words, cluster; /* words: registers of a thread's places */
+    bool alone;                  /* for devices without clusters */
 } shapes[] = {
-    { "columns_128", 256, 16, 1 },          { "columns_256", 512, 16, 1 },       { "columns_512", 512, 32, 1 },
-    { "columns_cluster_2", 512, 16, 2 },    { "columns_cluster_4", 512, 16, 4 }, { "columns_cluster_8", 512, 16, 8 },
-    { "columns_cluster_long", 512, 32, 8 },
+    { "columns_128", 256, 16, 1, false },          { "columns_256", 512, 16, 1, false },
+    { "columns_512", 512, 32, 1, true },           { "columns_cluster_2", 512, 16, 2, false },
+    { "columns_cluster_4", 512, 16, 4, false },    { "columns_cluster_8", 512, 16, 8, false },
+    { "columns_cluster_long", 512, 32, 8, false },
 };
 
 bool resident_columns_fit(const struct problem *p, const char **why)
@@ -86,9 +86,8 @@ void resident_columns_plan(struct planner *pl, const struct strategy *row)
     segments_length_range(pl, &lo, &hi);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct shape *s = &shapes[i];
-        const int items = s->words / words, alone = s->cluster == 1 && s->threads * s->words <= ROOM;
-        const bool possible = alone || plan_overrides(pl, TN_CLUSTER) || clusters == (s->cluster > 1);
-        if (possible && add_case(pl, row, s, items > 1 ? items : 1) &&
+        const int items = s->words / words;
+        if ((clusters ? !s->alone : s->cluster == 1) && add_case(pl, row, s, items > 1 ? items : 1) &&
             hi <= capacity(&pl->plan->cases[pl->plan->ncases - 1]))
             return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_row_shapes.c - which teams hold rows that are mapped with their results. */
+/* test_row_shapes.c - which teams hold rows, and columns, that are mapped with their results. */
 #include "support/variant_fixture.h"
 
 #include <stdio.h>
@@ -38,6 +38,39 @@ Test(row_shapes, by_type_and_length)
         cr_expect(c->tunable[TN_LANES] == row[i].lanes && c->tunable[TN_THREADS] == row[i].threads &&
                       held == row[i].held,
                   "row %zu: %d lanes, %d threads, %d elements", i, c->tunable[TN_LANES], c->tunable[TN_THREADS], held);
+        spec_end(&f);
+    }
+}
+
+/* The fewest blocks whose registers hold 32 columns, where these fill the device; clusters where there are any. */
+Test(row_shapes, columns_by_length)
+{
+    static const struct {
+        const char *arch, *determinism;
+        int64_t n[2];
+        const char *name;
+    } row[] = {
+        { "sm_90", "any", { 128, 1 << 18 }, "columns_128" },
+        { "sm_90", "any", { 129, 1 << 18 }, "columns_256" },
+        { "sm_90", "run", { 512, 1 << 16 }, "columns_cluster_2" },
+        { "sm_80", "any", { 512, 1 << 16 }, "columns_512" },
+        { "sm_80", "any", { 513, 1 << 16 }, "strips" },
+        { "sm_90", "any", { 2048, 1 << 12 }, "columns_cluster_8" },
+        { "sm_90", "any", { 4096, 1 << 12 }, "columns_cluster_long" },
+        { "sm_90", "any", { 4096, 512 }, "strips" }, /* 16 clusters of 8 blocks leave multiprocessors without work */
+        { "sm_90", "any", { 4097, 1 << 12 }, "strips" },
+        { "sm_90", "device", { 128, 1 << 18 }, "strips" },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char spec[300];
+        const struct device d = device_of(row[i].arch);
+        snprintf(spec, sizeof spec, "kind: reduce\ninputs: {x: 'f32[m, n]'}\ndeterminism: %s\nover: m\n" SOFTMAX,
+                 row[i].determinism);
+        SPEC_BEGIN(f);
+        spec_build(&f, spec);
+        const struct plan *plan = plan_create(&f.s, f.p, &d, &(struct plan_options){ .size = row[i].n, .sms = 132 });
+        cr_assert(plan && plan->ncases > 0, "row %zu", i);
+        cr_expect_str_eq(plan->cases[0].code.name, row[i].name, "row %zu: %s", i, plan->cases[0].code.name);
         spec_end(&f);
     }
 }
