@@ -316,6 +316,31 @@ static void check_mapped(const char *threads, const char *items, const char *clu
     }
 }
 
+/* What the user sets for other strategies, and states that leave shared memory no room: another case takes the columns. */
+Test(columns, mapped_with_other_settings)
+{
+    static const char *const set[][3] = { { "threads", "64", NULL },
+                                          { "vector", "4", NULL },
+                                          { "max_grid", "4", NULL },
+                                          { "min_blocks", "8", NULL },
+                                          { NULL } };
+    static const char many[] =
+        PLANES("f64") "reductions: {a: {map: x, operator: welford}, b: {map: 2 * x, operator: welford}, "
+                      "c: {map: 3 * x, operator: welford}, d: {map: x * x, operator: welford}, e: {map: "
+                      "4 * x, operator: welford}}\noutputs: {y: {type: 'f64[b, m, n]', value: x - a.mean - "
+                      "b.mean - c.mean - d.mean - e.mean}}\n";
+    for (int i = 0; i < 5; i++) {
+        struct harness h;
+        const int64_t size[] = { 1, 200, 100 };
+        cr_assert(harness_open(&h, "mapped columns", i < 4 ? mapped[0] : many, i < 4 ? "sm_90" : "sm_75",
+                               i < 4 ? set[i] : NULL),
+                  "%s", h.text);
+        harness_data_at(&h, size, 3, 0, 0);
+        cr_expect(harness_check(&h, "seed:1,race,uninit,sms:1"), "%d: %s", i, h.text);
+        harness_close(&h);
+    }
+}
+
 Test(columns, mapped_by_a_warp) { check_mapped("32", "8", "1", "0"); }
 Test(columns, mapped_by_a_block) { check_mapped("64", "4", "1", "0"); }
 Test(columns, mapped_by_blocks_that_take_turns) { check_mapped("128", "2", "1", "2"); }

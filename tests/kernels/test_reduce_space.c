@@ -298,7 +298,7 @@ Test(reduce_space, refused)
           MAPPED_DOWN,
           "sm_90",
           { "strategy", "segreduce.resident", "cluster", "4", "threads", "64" },
-          "32 columns from each block" },
+          "cluster 4: threads must be at least 32 for each block of the cluster" },
         { "clusters of no grid",
           SUM,
           "sm_90",

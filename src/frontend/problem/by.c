@@ -122,6 +122,28 @@ static void not_commutative(struct builder *b, const struct reduction *r)
         diag_hint(b->d, m, "%s", way);
 }
 
+struct array_read {
+    const struct builder *b;
+    bool any;
+};
+
+static void find_array(const struct expr *e, void *user)
+{
+    struct array_read *r = user;
+    r->any |= (e->kind == EX_INPUT || e->kind == EX_AT) && r->b->input[e->which].array.rank > 0;
+}
+
+/* Does it read what differs from one kept element to the next?  States of bins are combined without knowing theirs. */
+static bool reads_arrays(const struct builder *b, const struct op *op)
+{
+    struct array_read r = { b, false };
+    for (int i = 0; i < op->nlets; i++)
+        expr_walk(op->let[i].value, find_array, &r);
+    for (int f = 0; f < op->nfields; f++)
+        expr_walk(op->combine[f], find_array, &r);
+    return r.any;
+}
+
 void check_by(struct builder *b)
 {
     const struct ynode *level = ynode_get(b->root, "determinism");
@@ -131,6 +153,8 @@ void check_by(struct builder *b)
             continue;
         if (!r->op->commutative)
             not_commutative(b, r);
+        else if (reads_arrays(b, r->op))
+            diag_error(b->d, D_BAD_BY, r->at, "not yet: with 'by', an operator that reads an array");
         else if (!r->op->identity[0] && r->init[0])
             diag_error(b->d, D_BAD_BY, r->at, "not yet: with 'by', an operator without an identity, even with an init");
         else if (b->p->determinism != DET_ANY && !r->op->exact)

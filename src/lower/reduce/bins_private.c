@@ -38,14 +38,14 @@ static const struct room of_columns[] = { { "columns", "columns", 512, 64 },
                                           { "columns_most", "most columns", 448, 0 } };
 enum { ROOMS = 3, WORD = 4 };
 
-/* Bins of a thread's table. */
+/* Bins of a thread's table; 0: shared memory has not room for one. */
 static int room_for(const struct planner *pl, const struct room *of)
 {
     const int most = pl->plan->device.shared_per_block - BINS_SHARED_RESERVED;
     const int threads = plan_setting(pl, TN_THREADS, of->threads), each = most / threads;
     const int bytes = of->bytes && of->bytes < each ? of->bytes : each;
     const int bins = bytes / bins_state_bytes(pl->plan->problem);
-    return bins > 1 ? bins : 1;
+    return bins > 1 ? bins : each >= bins_state_bytes(pl->plan->problem);
 }
 
 /* The extents that indices are compared with, not those of columns: what is known, and their product. */
@@ -92,6 +92,8 @@ void bins_private_plan(struct planner *pl, const struct strategy *row, struct fo
     for (int i = few; i < rooms; i++) {
         const struct room *of = columns ? &of_columns[i] : &of_elements[i];
         const int room = plan_setting(pl, TN_BINS, room_for(pl, of)), bins = hi < room ? (hi > 1 ? (int)hi : 1) : room;
+        if (!room) /* there is less for others, of more threads each */
+            continue;
         if (lo <= bins && columns)
             add_columns(pl, row, of, bins, hi <= bins ? guard : f_and(guard, f_le(indices, bins)));
         else if (lo <= bins)

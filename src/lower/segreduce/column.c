@@ -281,7 +281,7 @@ static void add_deep(struct planner *pl, const struct strategy *row, const struc
     of.beside = true;
     const struct formula guard = settle(pl, f_le(access_count(p), f_mul(plan_sms(p), DEEP_MOST)), &never);
     if (!never && !plan_overrides(pl, TN_ROWS) && !plan_overrides(pl, TN_ITEMS) && !access_beside(p) &&
-        !work_of(p, NULL, 0).periodic)
+        !work_of(p, NULL, 0).periodic && !work_is_heavy(p))
         columns_case(pl, row, &of, arena_printf(&pl->s->arena, "%s_deep", like->shape->name), guard, false);
 }
 

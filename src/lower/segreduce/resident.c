@@ -252,7 +252,8 @@ static bool check_clusters(struct planner *pl, const struct plan_case *c)
                                 { !segreduce_power_of_two(cluster) || cluster > PORTABLE,
                                   "the cluster must be 1, 2, 4 or 8 blocks" },
                                 { 0 } };
-    return plan_consistent(pl, c, m);
+    const char *why;
+    return plan_takes(&why, m) || plan_contradiction(pl, c, WITH_CLUSTER | WITH_LANES | WITH_MAX_GRID, why);
 }
 
 bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
@@ -267,6 +268,6 @@ bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
     k->cluster = cluster > 1 ? cluster : 0;
     const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS; /* see check_clusters() */
     plan_launch(pl, c, 0, cluster > 1 ? f_mul(f_min(teams, bound), cluster) : segreduce_bounded(c, teams));
-    return segreduce_check_tunables(pl, c) && check_clusters(pl, c) &&
-           (segments_trailing(p) || resident_columns_check(pl, c));
+    return check_clusters(pl, c) && (segments_trailing(p) || resident_columns_check(pl, c)) &&
+           segreduce_check_tunables(pl, c);
 }

@@ -42,19 +42,63 @@ static int64_t capacity(const struct plan_case *c)
 struct formula resident_columns_teams(const struct problem *p) { return f_cdiv(segments_count(p), SEG_WARP); }
 
 /* The condition: columns that fit, of an element at least, and fill the device (by the model, not measured): else
- * segreduce.column shares a column among blocks.  *never: there are none. */
+ * segreduce.column shares a column among blocks.  Of a cluster they fill a fourth.  *never: there are none. */
 static struct formula guard_of(const struct planner *pl, const struct plan_case *c, bool *never)
 {
+    enum { FILLED = 4 };
     const struct problem *p = pl->plan->problem;
+    const int cluster = resident_cluster(c);
+    const struct formula teams = resident_columns_teams(p);
+    const int64_t least = cluster > 1 && !plan_pinned(pl) ? capacity(c) / FILLED + 1 : 1;
     struct formula guard = { 0 };
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    *never = lo > capacity(c) || hi < 1;
+    *never = lo > capacity(c) || hi < least;
     if (hi > capacity(c))
         guard = f_le(segments_length(p), capacity(c));
-    if (lo < 1)
-        guard = f_and(guard, f_ge(segments_length(p), 1));
-    return plan_pinned(pl) ? guard : f_and(guard, f_ge(f_mul(resident_columns_teams(p), resident_cluster(c)), f_sms()));
+    if (lo < least)
+        guard = f_and(guard, f_ge(segments_length(p), least));
+    return plan_pinned(pl) ? guard : f_and(guard, f_ge(cluster > 1 ? f_mul(teams, cluster) : teams, f_sms()));
+}
+
+/* Bytes of shared memory of a block. */
+static int64_t shared_bytes(const struct problem *p, int threads, int cluster)
+{
+    const int warps = threads / SEG_WARP, shown = cluster > 1 ? 3 : 1;
+    return (int64_t)state_bytes(p) * SEG_WARP * (warps + 1 + shown);
+}
+
+/* What is wrong with a case, and with which tunables; NULL: nothing. */
+static const char *wrong(const struct planner *pl, const struct plan_case *c, unsigned *with)
+{
+    enum { SLACK = 512 }; /* each field's arrays begin at multiples of 16 bytes */
+    const int threads = c->tunable[TN_THREADS], cluster = resident_cluster(c);
+    *with = WITH_THREADS;
+    if (!segreduce_power_of_two(threads))
+        return "where columns stay, threads must be a power of two";
+    *with = WITH_THREADS | WITH_CLUSTER;
+    if (shared_bytes(pl->plan->problem, threads, cluster) + SLACK > pl->plan->device.shared_per_block)
+        return "the states of all warps do not fit the shared memory of a block";
+    if (threads < SEG_WARP * cluster)
+        return "threads must be at least 32 for each block of the cluster";
+    *with = WITH_LANES;
+    if (c->tunable[TN_LANES])
+        return "where columns stay, each lane has a column";
+    *with = WITH_VECTOR;
+    return c->tunable[TN_VECTOR] > 1 ? "columns that stay are read element by element" : NULL;
+}
+
+/* Where the user sets a tunable of another strategy, cases that it does not go with are left out. */
+static bool possible(const struct planner *pl, const struct plan_case *c)
+{
+    unsigned with;
+    const int threads = c->tunable[TN_THREADS], max_grid = c->tunable[TN_MAX_GRID];
+    if (plan_pinned(pl) && (plan_overrides(pl, TN_THREADS) || plan_overrides(pl, TN_CLUSTER) ||
+                            plan_overrides(pl, TN_LANES) || plan_overrides(pl, TN_VECTOR)))
+        return true; /* resident_columns_check() says what is wrong */
+    return !wrong(pl, c, &with) &&
+           (plan_pinned(pl) || ((!max_grid || max_grid >= resident_cluster(c)) &&
+                                c->tunable[TN_MIN_BLOCKS] * threads <= pl->plan->device.threads_per_sm));
 }
 
 static bool add_case(struct planner *pl, const struct strategy *row, const struct shape *s, int items)
@@ -70,6 +114,7 @@ static bool add_case(struct planner *pl, const struct strategy *row, const struc
     plan_set_pdl(pl, c);
     plan_lighten(pl->plan->problem, c);
     c->code.guard = guard_of(pl, c, &never);
+    never |= !possible(pl, c);
     if (never) {
         memset(c, 0, sizeof *c);
         pl->plan->ncases--;
@@ -95,11 +140,7 @@ void resident_columns_plan(struct planner *pl, const struct strategy *row)
 
 bool resident_columns_check(struct planner *pl, const struct plan_case *c)
 {
-    const struct misfit m[] = { { !segreduce_power_of_two(c->tunable[TN_THREADS]),
-                                  "where columns stay, threads must be a power of two" },
-                                { c->tunable[TN_THREADS] < SEG_WARP * resident_cluster(c),
-                                  "threads take 32 columns from each block of a cluster" },
-                                { c->tunable[TN_LANES] != 0, "where columns stay, each lane has a column" },
-                                { 0 } };
-    return plan_consistent(pl, c, m);
+    unsigned with;
+    const char *why = wrong(pl, c, &with);
+    return !why || plan_contradiction(pl, c, with, why);
 }

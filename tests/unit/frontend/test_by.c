@@ -50,6 +50,9 @@ static const struct spec_row rows[] = {
     { BY "outputs: {y: {type: 'f32[k]', value: x}}\n", "'x'" },
     { IN "map: x\n" OWN "b}\nby: key\noutputs: {y: 'f32[k]'}\n", "this operator does not commute" },
     { IN "map: x\n" OWN "a * b}\nby: key\noutputs: {y: 'f32[k]'}\n", "a bin may be empty" },
+    { "kind: reduce\ninputs: {x: 'f32[n, m]', key: 'i32[n]', s: 'f32[m]'}\nover: n\nby: key\nmap: x\n"
+      "operator: {state: f32, identity: 0, combine: a + b + s, commutative: true}\noutputs: {y: 'f32[k, m]'}\n",
+      "an operator that reads an array" },
     { IN "map: x\ninit: 1\n" OWN "a * b}\nby: key\noutputs: {y: 'f32[k]'}\n",
       "not yet: with 'by', an operator without" },
     { BY "determinism: run\noutputs: {y: 'f32[k]'}\n", "not yet: the same bits on every run" },
