@@ -37,17 +37,15 @@ kb_val field_from_bits(kb *k, kb_val bits, enum ty ty)
     return kb_bitcast(k, bits, ty);
 }
 
-/* All fields of a state in words; returns how many. */
-static int pack(kb *k, const struct op *op, kb_tup x, kb_val *word)
+/* All fields of a state in words, op_words() of them. */
+static void pack(kb *k, const struct op *op, kb_tup x, kb_val *word)
 {
-    const int words = op_words(op);
-    for (int w = 0; w < words; w++)
+    for (int w = 0; w < op_words(op); w++)
         word[w] = kb_imm(k, op_word_bytes(op) == 4 ? TY_U32 : TY_U64, 0);
     for (int f = 0, at; f < op->nfields; f++) {
         kb_val *own = &word[op_field_word(op, f, &at)];
         *own = kb_or(k, *own, kb_shl(k, kb_cast(k, field_bits(k, x.e[f]), own->ty), at));
     }
-    return words;
 }
 
 static kb_tup unpack(kb *k, const struct op *op, const kb_val *word)
@@ -62,13 +60,12 @@ static kb_tup unpack(kb *k, const struct op *op, const kb_val *word)
 }
 
 /* Between the words of a state and what is in memory for them; their own inverse. */
-static int with_pad(kb *k, const struct op *op, struct emit_env *env, kb_val *word)
+static void with_pad(kb *k, const struct op *op, struct emit_env *env, kb_val *word)
 {
     kb_val pad[STATE_FIELDS_MAX];
-    const int words = pack(k, op, emit_pad(k, op, env), pad);
-    for (int w = 0; w < words; w++)
+    pack(k, op, emit_pad(k, op, env), pad);
+    for (int w = 0; w < op_words(op); w++)
         word[w] = kb_xor(k, word[w], pad[w]);
-    return words;
 }
 
 /* ---- one reduction ----------------------------------------------------------------------------------------------- */
