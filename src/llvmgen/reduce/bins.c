@@ -172,27 +172,34 @@ static void add_crowded(struct bins *b, kb_val base)
     }
 }
 
-/* The first element's bin says what is frequent.  A loop takes the elements, so that the code of a lock is there once. */
+/* The first element's bin says what is frequent.  A loop takes the elements, so that the code of a lock is there once: every lane
+ * takes its next one that has a bin, so that where few have one (parts) the rounds are as many as a lane has of these. */
 static void add_in_turn(struct bins *b, struct point *pt, int n)
 {
     kb *k = b->g->k;
-    kb_val bin[GEN_MANY_MAX], inside[GEN_MANY_MAX];
+    const enum ty mask = n > 32 ? TY_U64 : TY_U32;
+    kb_val bin[GEN_MANY_MAX], inside[GEN_MANY_MAX], all = kb_imm(k, mask, 0);
     kb_tup x[GEN_MANY_MAX];
     for (int i = 0; i < n; i++) {
         bin[i] = table_number(b, &pt[i], &inside[i]);
         x[i] = point_map(&pt[i]);
+        all = kb_or(k, all, kb_select(k, inside[i], kb_imm(k, mask, (int64_t)1 << i), kb_imm(k, mask, 0)));
     }
     bins_hot_look(b, kb_select(k, inside[0], bin[0], kb_imm(k, TY_I32, -1)));
-    kb_for(k, i, kb_imm(k, TY_I32, 0), n, 1) {
-        kb_val own = bin[0], has = inside[0];
+    kb_var left = kb_var_new(k, all, "left");
+    kb_loop(k) {
+        const kb_val has = kb_ne(k, kb_get(k, left), 0);
+        kb_break_if(k, kb_not(k, kb_any(k, has)));
+        LET(i, kb_ctz(k, kb_get(k, left)));
+        kb_val own = bin[0];
         kb_tup value = x[0];
         for (int j = 1; j < n; j++) {
             const kb_val at = kb_eq(k, i, j);
             own = kb_select(k, at, bin[j], own);
-            has = kb_select(k, at, inside[j], has);
             value = kb_select(k, at, x[j], value);
         }
         bins_add_hot(b, own, has, value, BINS_NEXT);
+        kb_set(k, left, kb_and(k, kb_get(k, left), kb_sub(k, kb_get(k, left), 1)));
     }
 }
 
