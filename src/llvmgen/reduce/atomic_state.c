@@ -276,6 +276,26 @@ kb_tup decode_words(struct gen *g, const kb_val *bits)
     return x;
 }
 
+void encode_words(struct gen *g, kb_tup x, kb_val *word)
+{
+    kb *k = g->k;
+    struct point pt;
+    env_init(&pt, g, NULL);
+    for (int r = 0, first = 0; r < g->p->nreductions; word += op_words(g->p->reduction[r++].op)) {
+        const struct op *op = g->p->reduction[r].op;
+        const kb_tup own = own_fields(g, r, x, &first);
+        const enum native native = op_native(op);
+        if (native) {
+            const kb_val bits = field_bits(k, own.e[0]);
+            *word = ty_is_float(op->field[0]) ? bits : recode(k, native, bits, ty_is_signed(op->field[0]));
+            continue;
+        }
+        pack(k, op, own, word);
+        with_pad(k, op, &pt.env, word);
+        not_zero(g, op, word);
+    }
+}
+
 kb_tup read_accumulated(struct gen *g, kb_ptr words)
 {
     kb_tup x = { .n = 0 };

@@ -341,9 +341,7 @@ static void add_bin(struct bins *b, struct bins *all, kb_val bin, kb_val to)
 {
     kb_val some;
     const kb_tup sum = bins_sum(b, bin, &some);
-    kb_if(b->g->k, some) {
-        bins_update(all, to, sum);
-    }
+    bins_leave(all, to, sum, some);
 }
 
 /* Blocks begin at different bins, so that they do not meet. */
@@ -352,7 +350,7 @@ static void add_tables(struct bins *b, kb_val bins)
     kb *k = b->g->k;
     struct bins all;
     const bool parted = bins_parted(b->g->c);
-    bins_global_table(b->g, &all, !parted);
+    bins_result(b->g, &all);
     LET(shift, kb_rem(k, kb_mul(k, kb_block(k), kb_threads(k)), kb_max(k, bins, 1)));
     kb_for(k, i, kb_tid(k), bins, kb_threads(k)) {
         LET(turned, kb_add(k, i, shift));
@@ -469,8 +467,13 @@ void emit_reduce_bins(struct gen *g)
         bins_take_rows(g);
         return;
     }
+    if (bins_apart(g->c, g->p) && g->kernel != &kernel[BINS_ADD]) {
+        bins_finish_apart(g);
+        return;
+    }
     const bool control = shared && !bins_parted(g->c);
-    bins_global_table(g, &b, control);
+    if (!bins_apart(g->c, g->p))
+        bins_global_table(g, &b, control);
     if (g->kernel != &kernel[BINS_ADD])
         each_bin(&b, g->kernel == &kernel[BINS_FINISH], control);
     else if (!shared)

@@ -21,6 +21,7 @@ struct bins {
     kb_val first, parts; /* i32: bin of the tables' first word; parts of the bins, where blocks have one each */
     bool rows;           /* of the row that the block is at */
     bool alone;          /* no other thread touches this thread's table: no atomic operations */
+    kb_val row;          /* i64: of tables that lie apart, where this block's begins; none: blocks share one */
 };
 
 /* A word of a bin, in memory; how many tables there are. */
@@ -28,6 +29,13 @@ enum ty bins_word_type(const struct gen *g, int word);
 int bins_all_words(const struct bins *b);
 /* The table in global memory; fixed: that of tables in shared memory, else one of the launch's bins. */
 void bins_global_table(struct gen *g, struct bins *b, bool fixed);
+/* Where blocks leave what they have, and one thread what its block has of a bin (i32), if that is something (bins_apart.c); the
+ * kernel that joins tables which lie apart. */
+void bins_result(struct gen *g, struct bins *all);
+void bins_leave(struct bins *all, kb_val bin, kb_tup x, kb_val some);
+void bins_finish_apart(struct gen *g);
+/* The state of words first, first + step, … below end, i32 or i64, and whether any is not zero. */
+kb_tup bins_sum_words(struct bins *b, kb_val first, kb_val end, kb_val step, kb_val *some);
 /* The point's bin, i32, and whether it has one.  kept: numbered with the kept dimensions, after those of the
  * indices. */
 kb_val bins_number(struct point *pt, bool kept, kb_val *inside);

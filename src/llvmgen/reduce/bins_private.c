@@ -118,24 +118,6 @@ static kb_val turned(kb *k, kb_val i, kb_val count)
     return kb_select(k, kb_ge(k, number, count), kb_sub(k, number, count), number);
 }
 
-/* The state of words first, first + step, … below end, and whether any is not zero. */
-static kb_tup sum_words(struct bins *b, kb_val first, kb_val end, kb_val step, kb_val *some)
-{
-    struct gen *g = b->g;
-    kb *k = g->k;
-    kb_val word[STATE_FIELDS_MAX];
-    kb_val has = bins_load(b, first, word);
-    kb_tvar sum = kb_var_new(k, decode_words(g, word), "sum");
-    kb_var any = kb_var_new(k, has, "any");
-    kb_for(k, i, kb_add(k, first, step), end, step) {
-        has = bins_load(b, i, word);
-        kb_set(k, any, kb_or(k, kb_get(k, any), has));
-        kb_set(k, sum, state_combine(g, kb_get(k, sum), decode_words(g, word)));
-    }
-    *some = kb_get(k, any);
-    return kb_get(k, sum);
-}
-
 /* A warp for each bin. */
 static void add_tables(struct bins *b, struct bins *all, kb_val bins)
 {
@@ -144,12 +126,12 @@ static void add_tables(struct bins *b, struct bins *all, kb_val bins)
         LET(bin, turned(k, i, bins));
         LET(table, kb_mul(k, bin, b->bin_step));
         kb_val some;
-        const kb_tup own =
-            sum_words(b, kb_add(k, table, kb_lane(k)), kb_add(k, table, b->tables), kb_imm(k, TY_I32, KB_WARP), &some);
+        const kb_tup own = bins_sum_words(b, kb_add(k, table, kb_lane(k)), kb_add(k, table, b->tables),
+                                          kb_imm(k, TY_I32, KB_WARP), &some);
         const kb_tup sum = warp_reduce(b->g, own, KB_WARP, valid_all());
         const kb_val any = kb_any(k, some);
-        kb_if(k, kb_and(k, any, kb_lane0(k))) {
-            bins_update(all, bin, sum);
+        kb_if(k, kb_lane0(k)) {
+            bins_leave(all, bin, sum, any);
         }
     }
 }
@@ -165,10 +147,9 @@ static void add_column_tables(struct columns *c, struct bins *all, kb_val bins)
         LET(column, kb_sub(k, bin, kb_mul(k, index, c->columns)));
         LET(table, kb_mul(k, index, b->bin_step));
         kb_val some;
-        const kb_tup sum = sum_words(b, kb_add(k, table, column), kb_add(k, table, c->elements), c->columns, &some);
-        kb_if(k, some) {
-            bins_update(all, bin, sum);
-        }
+        const kb_tup sum =
+            bins_sum_words(b, kb_add(k, table, column), kb_add(k, table, c->elements), c->columns, &some);
+        bins_leave(all, bin, sum, some);
     }
 }
 
@@ -180,7 +161,7 @@ void bins_add_private(struct gen *g)
     struct bins all;
     struct columns c;
     const bool columns = bins_columns(g->p);
-    bins_global_table(g, &all, true);
+    bins_result(g, &all);
     for (int w = 0; w < bins_all_words(&b); w++) {
         b.table[w] = kb_shared_v(k, bins_word_type(g, w), gen_tunable(g, TN_BINS) * threads, "table");
         b.mine[w] = kb_advance(k, b.table[w], kb_tid(k));

@@ -127,6 +127,7 @@ int point_maps(const struct problem *p, const struct expr **map);
 /* Computes the parts of the maps, and of the indices of bins, that stay the same along these axes (bits): for points
  * whose environments begin with the `sum` of this one's. */
 void point_ahead(struct point *pt, unsigned axes);
+void point_ahead_of(struct point *pt, unsigned axes, int n, const struct expr *const *e); /* of these expressions */
 /* What the point contributes to every reduction. */
 kb_tup point_map(struct point *pt);
 /* The index e (i64) of the point as i32, where there are less than 2^31 `bins`, and whether it is one of them. */
@@ -134,6 +135,11 @@ kb_val point_bin(struct point *pt, const struct expr *e, const struct prog_dim *
 
 /* Load the direct inputs of n consecutive points, the first at base[offset + plus]; aligned: as vectors. */
 void direct_load(struct gen *g, kb_val base, kb_val offset, int64_t plus, int n, bool aligned, struct direct *out);
+/* The same where the condition holds, else zeros. */
+void direct_load_if(struct gen *g, kb_val condition, kb_val base, kb_val offset, int64_t plus, int n, bool aligned,
+                    struct direct *out);
+/* The type of each field in struct direct. */
+enum ty direct_type(const struct gen *g, int slot);
 /* The same for n scalars of one direct input as 32-bit words, aligned; they fill whole words. */
 void direct_words(struct gen *g, int input, kb_val base, kb_val offset, int64_t plus, int n, kb_val *word);
 /* The same in two steps, for at most 8 bytes of arrays of scalars that begin at words and go on for a word after the
@@ -262,6 +268,7 @@ void accumulate_words(struct gen *g, const kb_ptr *word, kb_tup x);
 /* The same where no other thread touches the words: without atomic operations. */
 void combine_words(struct gen *g, const kb_ptr *word, kb_tup x);
 kb_tup decode_words(struct gen *g, const kb_val *bits);
+void encode_words(struct gen *g, kb_tup x, kb_val *word); /* the other way */
 /* One thread, after all updates: the total.  take_accumulated() also leaves zero. */
 kb_tup read_accumulated(struct gen *g, kb_ptr words);
 kb_tup take_accumulated(struct gen *g, kb_ptr words);

@@ -3,7 +3,8 @@
  *
  *   shared   every block has tables in shared memory, which it adds to one in global memory at its end; for as many
  *            bins as `bins` says.  The table in global memory is control memory of a constant size: it is zero between
- *            launches, as the kernel that writes the outputs leaves it
+ *            launches, as the kernel that writes the outputs leaves it.  States of several words, whose bins would be locked
+ *            there, are left apart, a table for each block, in scratch memory, and that kernel joins them
  *   private  the same with a table for every thread (`lanes` is 1): see bins_private.c
  *   rows     a block takes rows one after the other, each with tables of its own (`parts` is 1), and writes the outputs
  *   parts    as shared, but the tables of a block have a part of the bins (`parts` is 2 or more): blocks side by side have
@@ -99,6 +100,11 @@ bool bins_of_rows(const struct plan_case *c) { return c->tunable[TN_PARTS] == 1;
 
 bool bins_parted(const struct plan_case *c) { return c->tunable[TN_PARTS] > 1; }
 
+bool bins_apart(const struct plan_case *c, const struct problem *p)
+{
+    return bins_locked(p) && c->tunable[TN_BINS] > 0 && !bins_of_rows(c) && !bins_placed(p);
+}
+
 static bool of_columns(const struct plan_case *c, const struct problem *p)
 {
     return bins_private(c) && bins_columns(p);
@@ -118,12 +124,14 @@ bool reduce_bins_fits(const struct problem *p, const struct device *d, struct ar
     return p->nby > 0;
 }
 
-/* A few elements of a thread at once: each has its own code, and more of it where it locks a bin. */
+/* A few elements of a thread at once: each has its own code, and more of it where it locks a bin.  Of parts few elements are
+ * the block's own, and the more there are at once, the fewer lanes wait for the others. */
 static void choose_items(struct plan_case *c, const struct problem *p)
 {
     enum { AT_ONCE = 8, LOCKED_AT_ONCE = 4, OWN_AT_ONCE = 16 };
     const int tuned = c->tunable[TN_ITEMS], vector = c->tunable[TN_VECTOR], own = OWN_AT_ONCE / vector;
-    const int met = (bins_locked(p) ? LOCKED_AT_ONCE : AT_ONCE) / vector;
+    const int locked = bins_parted(c) ? OWN_AT_ONCE : LOCKED_AT_ONCE,
+              met = (bins_locked(p) ? locked : AT_ONCE) / vector;
     const int items = !bins_private(c) ? met : tuned < own ? tuned : own;
     plan_set(c, TN_ITEMS, items > 1 ? items : 1, NULL);
 }
@@ -342,11 +350,11 @@ void reduce_bins_plan(struct planner *pl, const struct strategy *row)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* A kernel that goes over the bins. */
-static struct formula table_kernel(struct planner *pl, struct plan_case *c, const char *suffix)
+/* A kernel that goes over the bins, so many lanes for each. */
+static struct formula table_kernel(struct planner *pl, struct plan_case *c, const char *suffix, int lanes)
 {
     plan_kernel(pl, c, suffix)->threads = TABLE_THREADS;
-    return f_max(1, f_min(f_cdiv(segments_count(pl->plan->problem), TABLE_THREADS), TABLE_GRID_MAX));
+    return f_max(1, f_min(f_cdiv(segments_count(pl->plan->problem), TABLE_THREADS / lanes), TABLE_GRID_MAX));
 }
 
 /* How many the bins of a launch need. */
@@ -415,6 +423,20 @@ static bool check_one_table(struct planner *pl, const struct plan_case *c)
     return true;
 }
 
+/* Tables of blocks that lie apart. */
+static void build_apart(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const struct formula over = table_kernel(pl, c, "finish", bins_joined_by(c)), blocks = grid(p, c, true),
+                         tables = bins_parted(c) ? f_div(blocks, parts_of(p, c)) : blocks;
+    plan_value_arg(&c->code.kernel[BINS_ADD], VAL_BINS, TY_I64, segments_count(p));
+    plan_value_arg(&c->code.kernel[BINS_FINISH], VAL_BINS, TY_I64, segments_count(p));
+    plan_value_arg(&c->code.kernel[BINS_FINISH], VAL_PARTS, TY_I32, tables);
+    plan_buffer_arg(pl, c, 0, BUF_TABLE, REGION_SCRATCH, f_mul(f_mul(tables, segments_count(p)), bins_state_bytes(p)));
+    plan_launch(pl, c, BINS_ADD, blocks);
+    plan_launch(pl, c, BINS_FINISH, over);
+}
+
 bool reduce_bins_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -440,10 +462,14 @@ bool reduce_bins_build(struct planner *pl, struct plan_case *c)
         plan_launch(pl, c, BINS_ADD, grid(p, c, true));
         return reduce_check_tunables(pl, c);
     }
-    const struct formula over = table_kernel(pl, c, "finish");
+    if (bins_apart(c, p)) {
+        build_apart(pl, c);
+        return reduce_check_tunables(pl, c);
+    }
+    const struct formula over = table_kernel(pl, c, "finish", 1);
     const bool control = shared && !bins_parted(c);
     if (!control)
-        table_kernel(pl, c, "clear");
+        table_kernel(pl, c, "clear", 1);
     for (int i = 0; i < c->code.nkernels; i++)
         plan_value_arg(&c->code.kernel[i], VAL_BINS, TY_I64, segments_count(p));
     const struct formula bins = control ? f_const(bins_capacity(c, p)) : segments_count(p);

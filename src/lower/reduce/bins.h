@@ -40,6 +40,10 @@ bool bins_of_rows(const struct plan_case *c);
 /* Have the blocks tables of a part of the bins each, so that all parts read all elements?  `bins` are those of a part, and
  * there are as many parts as the launch's bins need, up to `parts`. */
 bool bins_parted(const struct plan_case *c);
+/* Do blocks leave their tables apart, for the kernel that writes the outputs to join?  Where bins are locked, blocks would wait
+ * for each other at every bin.  Lanes that join a bin. */
+bool bins_apart(const struct plan_case *c, const struct problem *p);
+static inline int bins_joined_by(const struct plan_case *c) { return bins_parted(c) ? 1 : 32; }
 /* Bins that the table in global memory of a case with tables in shared memory has room for. */
 int bins_capacity(const struct plan_case *c, const struct problem *p);
 
