@@ -294,26 +294,43 @@ static const char *const mapped[] = {
     "map: 'x[0, -1, 0] - x[0, 0, 1] + at(c, index(m))'\noutputs: {y: {type: 'i32[b, m, n]', value: x - r}}\n",
 };
 
-/* b, m, n: columns of one place, as many places as a team has at most and one less, columns that fill a warp or do not. */
-static const int64_t mapped_sizes[][3] = { { 1, 1, 1 },   { 2, 8, 32 }, { 3, 7, 31 },
-                                           { 1, 5, 133 }, { 5, 8, 3 },  { 0, 3, 4 } };
+/* b, m, n: columns of one place, as many places as a team has at most and one less, columns that fill a warp or do not, vectors
+ * of columns and one more vector than a warp has. */
+static const int64_t mapped_sizes[][3] = { { 1, 1, 1 }, { 2, 8, 32 }, { 3, 7, 31 }, { 1, 5, 133 }, { 5, 8, 3 },
+                                           { 0, 3, 4 }, { 2, 8, 64 }, { 2, 3, 4 },  { 1, 1, 8 },   { 3, 7, 36 } };
 
-static void check_mapped(const char *threads, const char *items, const char *cluster, const char *max_grid)
+static void check_case(const char *text, const char *arch, const char *const *set, const int64_t *size, int n)
 {
     static const char *const modes[] = { "seed:1,race,uninit,guard", "seed:2,weak,race", "seed:3,stale,late,guard" };
-    const char *set[] = { "strategy", "segreduce.resident", "threads", threads, "items", items, "cluster",
-                          cluster,    "max_grid",           max_grid,  NULL,    NULL };
-    for (int i = 0; i < (int)(sizeof mapped / sizeof *mapped); i++) {
-        struct harness h;
-        cr_assert(harness_open(&h, "mapped columns", mapped[i], *cluster > '1' ? "sm_90" : "sm_75", set), "%s\n%s",
-                  h.text, mapped[i]);
-        for (size_t n = 0; n < sizeof mapped_sizes / sizeof *mapped_sizes; n++) {
-            harness_data_at(&h, mapped_sizes[n], 5 + n, (int)n % 3, 0);
-            cr_expect(harness_check(&h, modes[n % 3]), "%s threads, cluster %s, size %d: %s\n%s", threads, cluster,
-                      (int)n, h.text, mapped[i]);
-        }
-        harness_close(&h);
-    }
+    struct harness h;
+    cr_assert(harness_open(&h, "mapped columns", text, arch, set), "%s\n%s", h.text, text);
+    harness_data_at(&h, size, 5 + (uint64_t)n, n % 3, 0);
+    cr_expect(harness_check(&h, modes[n % 3]), "size %d: %s\n%s", n, h.text, text);
+    harness_close(&h);
+}
+
+static void check_mapped(const char *threads, const char *lanes, const char *items, const char *cluster,
+                         const char *max_grid)
+{
+    const char *set[] = {
+        "strategy", "segreduce.resident", "threads", threads, "lanes", lanes, "items", items, "cluster",
+        cluster,    "max_grid",           max_grid,  NULL
+    };
+    for (int i = 0; i < (int)(sizeof mapped / sizeof *mapped); i++)
+        for (int n = 0; n < (int)(sizeof mapped_sizes / sizeof *mapped_sizes); n++)
+            check_case(mapped[i], *cluster > '1' ? "sm_90" : "sm_75", set, mapped_sizes[n], n);
+}
+
+/* By a kernel that reads them again: rows of columns that fill a warp or do not, whole vectors or not; places that fill a strip or
+ * do not. */
+Test(columns, mapped_after)
+{
+    static const int64_t sizes[][3] = { { 1, 40, 64 }, { 2, 17, 33 }, { 1, 3, 31 }, { 3, 16, 36 },
+                                        { 1, 5, 40 },  { 2, 70, 32 }, { 0, 4, 64 }, { 2, 1, 128 } };
+    const char *set[] = { "strategy", "segreduce.column", NULL };
+    for (int i = 0; i < (int)(sizeof mapped / sizeof *mapped); i++)
+        for (int n = 0; n < (int)(sizeof sizes / sizeof *sizes); n++)
+            check_case(mapped[i], "sm_80", set, sizes[n], n);
 }
 
 /* What the user sets for other strategies, and states that leave shared memory no room: another case takes the columns. */
@@ -341,8 +358,10 @@ Test(columns, mapped_with_other_settings)
     }
 }
 
-Test(columns, mapped_by_a_warp) { check_mapped("32", "8", "1", "0"); }
-Test(columns, mapped_by_a_block) { check_mapped("64", "4", "1", "0"); }
-Test(columns, mapped_by_blocks_that_take_turns) { check_mapped("128", "2", "1", "2"); }
-Test(columns, mapped_by_a_cluster) { check_mapped("64", "2", "2", "4"); }
-Test(columns, mapped_by_a_larger_cluster) { check_mapped("128", "1", "4", "0"); }
+Test(columns, mapped_by_a_warp) { check_mapped("32", "0", "8", "1", "0"); }
+Test(columns, mapped_by_warps_of_a_block) { check_mapped("128", "1", "8", "1", "0"); }
+Test(columns, mapped_by_two_warps) { check_mapped("128", "2", "4", "1", "1"); }
+Test(columns, mapped_by_a_block) { check_mapped("64", "0", "4", "1", "0"); }
+Test(columns, mapped_by_blocks_that_take_turns) { check_mapped("128", "0", "2", "1", "2"); }
+Test(columns, mapped_by_a_cluster) { check_mapped("64", "0", "2", "2", "4"); }
+Test(columns, mapped_by_a_larger_cluster) { check_mapped("128", "0", "1", "4", "0"); }

@@ -40,6 +40,21 @@ kb_tup results_read(struct gen *g, kb_val segment)
     return x;
 }
 
+void results_ahead(struct point *pt, const kb_tup *results)
+{
+    const struct problem *p = pt->g->p;
+    const struct expr *e[PROBLEM_ARGS_MAX * STATE_FIELDS_MAX];
+    unsigned axes = 0;
+    int n = 0;
+    for (int i = 0; i < p->rank; i++)
+        axes |= p->space[i].reduced ? 1u << i : 0;
+    for (int o = 0; o < p->noutputs; o++)
+        for (int f = 0; output_moment(&p->output[o]) == AT_RESULT && f < p->output[o].array.nfields; f++)
+            e[n++] = p->output[o].value[f];
+    pt->state = results;
+    point_ahead_of(pt, axes, n, e);
+}
+
 /* The number of the segment of a point whose indices are known. */
 static kb_val kept_number(struct gen *g, const kb_val *index)
 {

@@ -31,7 +31,7 @@ static void map_elements(const struct mapped *m, kb_val at, int n, bool aligned)
         there[j] = &pt[j];
     }
     if (m->q)
-        quotients_take(g, m->q, pt, n);
+        quotients_take(g, m->q, 0, pt, n);
     outputs_store_at(AT_RESULT, there, n, aligned);
 }
 

@@ -79,29 +79,31 @@ static kb_val quotient(kb *k, const struct quotients *q, kb_val x)
     return fused(k, fused(k, kb_neg(k, near), q->divisor, x), q->high, near);
 }
 
-void quotients_take(struct gen *g, const struct quotients *q, struct point *pt, int n)
+void quotients_take(struct gen *g, const struct quotients *q, int next, struct point *pt, int n)
 {
     kb *k = g->k;
-    kb_val x[GEN_VECTOR_MAX], least = { 0 }, most = { 0 };
+    kb_val x[GEN_VECTOR_MAX], least = { 0 }, most = { 0 }, fits = kb_true(k);
     kb_var result[GEN_VECTOR_MAX];
-    for (int j = 0; j < n && q->of; j++) {
+    if (!q->of)
+        return;
+    for (int j = 0; j < n; j++) {
         x[j] = emit_expr(k, &pt[j].env, q->of->arg[0]);
         result[j] = kb_var_new(k, kb_immf(k, TY_F32, 0), "quotient");
         least = j ? kb_min(k, least, magnitude(k, x[j])) : magnitude(k, x[j]);
         most = j ? kb_max(k, most, magnitude(k, x[j])) : magnitude(k, x[j]);
+        if (j == 0 || next)
+            fits = kb_and(k, fits, q[j * next].fits);
     }
-    if (!q->of)
-        return;
     const kb_val small = kb_le(k, most, kb_immf(k, TY_F32, 0x1p100));
     const kb_val inside = kb_and(k, kb_ge(k, least, kb_immf(k, TY_F32, 0x1p-100)), small);
-    kb_if(k, kb_and(k, q->fits, inside)) {
+    kb_if(k, kb_and(k, fits, inside)) {
         for (int j = 0; j < n; j++)
-            kb_set(k, result[j], quotient(k, q, x[j]));
+            kb_set(k, result[j], quotient(k, &q[j * next], x[j]));
     }
     kb_else
     {
         for (int j = 0; j < n; j++)
-            kb_set(k, result[j], kb_div(k, x[j], q->divisor));
+            kb_set(k, result[j], kb_div(k, x[j], q[j * next].divisor));
     }
     for (int j = 0; j < n; j++) {
         pt[j].env.known = q->of;

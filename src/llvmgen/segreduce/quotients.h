@@ -12,7 +12,8 @@ struct quotients {
 };
 /* Of the row of the point, which has its results, for vectors of n points. */
 void quotients_begin(struct gen *g, struct quotients *q, struct point *pt, int n);
-/* The values of n points of the row take the quotients from here. */
-void quotients_take(struct gen *g, const struct quotients *q, struct point *pt, int n);
+/* The values of n points take the quotients from here: of one row (next 0), or of a row each, whose quotients are side by side
+ * (next 1). */
+void quotients_take(struct gen *g, const struct quotients *q, int next, struct point *pt, int n);
 
 #endif

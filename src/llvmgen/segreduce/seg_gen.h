@@ -43,22 +43,15 @@ kb_val stretch_valid(struct gen *g, const struct team *team, const struct stretc
 /* The total of a stretch, in lane 0 of its team, which is part of a warp.  The whole warp arrives. */
 kb_tup team_total(struct gen *g, const struct team *team, struct stretch *stretch);
 
-/* The type of each field in struct direct. */
-enum ty direct_type(const struct gen *g, int slot);
-
 /* ---- a block's stretch (block.c) --------------------------------------------------------------------------------- */
 /* The total of positions [first, last) of the segment, the same for the block, in thread 0.  `aggregates`: state_shared
  * of 32, which the first warp reads until the next barrier.  The whole block arrives. */
 kb_tup block_stretch(struct gen *g, struct segment *seg, kb_val first, kb_val last, kb_arr aggregates);
 
-/* ---- a segment in registers (resident.c, resident_columns.c) ------------------------------------------------------------------------------ */
+/* ---- a segment in registers (resident.c) -------------------------------------------------------------------------- */
 /* Reduces a segment that is not empty and has at most 32 * items elements, stores its results and maps it.  The whole warp
  * arrives.  The state is commutative, and there are inputs that are read element by element. */
 void resident_by_warp(struct gen *g, const struct segment *seg, int items);
-/* Do maps read memory along the segment, which places after its end do not have? */
-bool resident_maps_read(const struct problem *p);
-/* segreduce.resident where segments are columns. */
-void emit_resident_columns(struct gen *g);
 
 /* ---- whole kernels ----------------------------------------------------------------------------------------------- */
 void emit_packed(struct gen *g);        /* a warp's loads are packed with segments (packed.c) */

@@ -140,19 +140,6 @@ static void take_ends(struct run *r, kb_val lo, kb_val hi, int step)
 /* Is a lane given one position at most? */
 static bool ends_spread(const struct run *r) { return r->team->lanes >= 2 * (r->vector - 1); }
 
-enum ty direct_type(const struct gen *g, int slot)
-{
-    for (int i = 0; i < g->p->ninputs; i++) {
-        const struct prog_array *a = &g->p->input[i].array;
-        if (!access_input_direct(g->p, i))
-            continue;
-        if (slot < a->nfields)
-            return a->field[slot].type;
-        slot -= a->nfields;
-    }
-    return TY_BOOL;
-}
-
 static void ends_load(struct run *r)
 {
     struct gen *g = r->g;

@@ -179,6 +179,36 @@ int gen_vector_alignment(int bytes)
     return align;
 }
 
+enum ty direct_type(const struct gen *g, int slot)
+{
+    for (int i = 0; i < g->p->ninputs; i++) {
+        const struct prog_array *a = &g->p->input[i].array;
+        if (!access_input_direct(g->p, i))
+            continue;
+        if (slot < a->nfields)
+            return a->field[slot].type;
+        slot -= a->nfields;
+    }
+    return TY_BOOL;
+}
+
+void direct_load_if(struct gen *g, kb_val condition, kb_val base, kb_val offset, int64_t plus, int n, bool aligned,
+                    struct direct *out)
+{
+    kb *k = g->k;
+    const int fields = access_direct_fields(g->p);
+    kb_var x[DIRECT_FIELDS_MAX * GEN_VECTOR_MAX];
+    for (int j = 0; j < n * fields; j++)
+        x[j] = kb_var_new(k, kb_imm(k, direct_type(g, j % fields), 0), "x");
+    kb_if(k, condition) {
+        direct_load(g, base, offset, plus, n, aligned, out);
+        for (int j = 0; j < n * fields; j++)
+            kb_set(k, x[j], out[j / fields].v[j % fields]);
+    }
+    for (int j = 0; j < n * fields; j++)
+        out[j / fields].v[j % fields] = kb_get(k, x[j]);
+}
+
 void direct_load_shifted(struct gen *g, kb_val element, kb_val further, int n, struct direct_shifted *out)
 {
     kb *k = g->k;

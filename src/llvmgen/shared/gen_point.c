@@ -378,15 +378,20 @@ static bool same_along(const void *what, const struct expr *e)
     return same && e->kind != EX_GATHER && e->kind != EX_NEIGHBOUR;
 }
 
+void point_ahead_of(struct point *pt, unsigned axes, int n, const struct expr *const *e)
+{
+    const struct along along = { pt->g->p, axes };
+    emit_ahead(pt->g->k, &pt->env, same_along, &along, n, e);
+}
+
 void point_ahead(struct point *pt, unsigned axes)
 {
     const struct problem *p = pt->g->p;
-    const struct along along = { p, axes };
     const struct expr *e[KB_TUP_MAX + PROG_RANK_MAX];
     int n = point_maps(p, e);
     for (int d = 0; d < p->nby; d++)
         e[n++] = p->by[d];
-    emit_ahead(pt->g->k, &pt->env, same_along, &along, n, e);
+    point_ahead_of(pt, axes, n, e);
 }
 
 void points_together(struct point *pt, int n, size_t size)

@@ -63,6 +63,9 @@ void outputs_store_total(struct point *pt);
 void results_leave(struct gen *g, const struct point *pt);
 /* What was left there. */
 kb_tup results_read(struct gen *g, kb_val segment);
+/* The point's values take these results of its segment.  What follows from them alone is computed here, once; other points of
+ * the segment use that if they have its `env.sum`. */
+void results_ahead(struct point *pt, const kb_tup *results);
 /* The last kernel of the case: any segments, any order of dimensions; every element is read again. */
 void emit_results(struct gen *g);
 /* … where segments between offsets were mapped but for those that several blocks reduced (segreduce/mapped.c). */

@@ -53,5 +53,5 @@ bool segreduce_block_build(struct planner *pl, struct plan_case *c)
     struct prog_kernel *k = segreduce_team_kernel(pl, c, "");
     plan_launch(pl, c, 0,
                 c->tunable[TN_PARTS] == 1 ? segreduce_bounded(c, segments_count(p)) : several_blocks(pl, c, k));
-    return segreduce_check_tunables(pl, c);
+    return segreduce_check_tunables(pl, c, segreduce_runs(pl->plan->problem));
 }

@@ -147,5 +147,5 @@ bool segreduce_offsets_build(struct planner *pl, struct plan_case *c)
     const struct formula share = f_max(f_cdiv(items, warps), MERGED_MIN);
     const struct formula shares = f_cdiv(items, share);
     add_kernels(pl, c, f_cdiv(shares, c->tunable[TN_THREADS] / SEG_WARP), share, shares);
-    return segreduce_check_tunables(pl, c);
+    return segreduce_check_tunables(pl, c, segreduce_runs(pl->plan->problem));
 }

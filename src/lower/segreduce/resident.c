@@ -264,10 +264,10 @@ bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
     c->maps = problem_writes(p, AT_RESULT);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     const struct formula rows = lanes ? f_cdiv(segments_count(p), c->tunable[TN_THREADS] / lanes) : segments_count(p),
-                         teams = segments_trailing(p) ? rows : resident_columns_teams(p);
+                         teams = segments_trailing(p) ? rows : resident_columns_teams(p, c);
     k->cluster = cluster > 1 ? cluster : 0;
     const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS; /* see check_clusters() */
     plan_launch(pl, c, 0, cluster > 1 ? f_mul(f_min(teams, bound), cluster) : segreduce_bounded(c, teams));
     return check_clusters(pl, c) && (segments_trailing(p) || resident_columns_check(pl, c)) &&
-           segreduce_check_tunables(pl, c);
+           segreduce_check_tunables(pl, c, true);
 }

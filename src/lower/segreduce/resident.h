@@ -19,6 +19,6 @@ bool resident_columns_fit(const struct problem *p, const char **why);
 void resident_columns_plan(struct planner *pl, const struct strategy *row);
 bool resident_columns_check(struct planner *pl, const struct plan_case *c); /* false after a diagnostic */
 /* Blocks, or clusters, that take all columns. */
-struct formula resident_columns_teams(const struct problem *p);
+struct formula resident_columns_teams(const struct problem *p, const struct plan_case *c);
 
 #endif

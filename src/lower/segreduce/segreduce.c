@@ -96,17 +96,16 @@ void segreduce_fit_items(struct plan_case *c)
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
-bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c)
+bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c, bool vectors)
 {
     const struct problem *p = pl->plan->problem;
     const int vector = c->tunable[TN_VECTOR];
     const struct misfit m[] = {
         { c->tunable[TN_THREADS] % SEG_WARP, "threads must be a multiple of 32" },
         { elements(c) > ITEMS_MAX, "a thread holds at most 64 elements, of all its segments together" },
-        { vector > (segreduce_runs(p) ? access_vector_width(p) : 1) || !segreduce_power_of_two(vector),
+        { vector > (vectors ? access_vector_width(p) : 1) || !segreduce_power_of_two(vector),
           "the vector must be a power of two, no wider than 16 bytes of the widest array; 1 where segments are not "
-          "runs "
-          "of elements" },
+          "runs of elements" },
         { !segreduce_power_of_two(c->tunable[TN_LANES]), "lanes must be a power of two" },
         { 0 }
     };

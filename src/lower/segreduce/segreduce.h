@@ -105,7 +105,7 @@ void segreduce_add_boxes(struct planner *pl, const struct strategy *row);
 struct prog_kernel *segreduce_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
 /* A kernel of teams of lanes that read stretches, and what its tunables have to obey. */
 struct prog_kernel *segreduce_team_kernel(struct planner *pl, struct plan_case *c, const char *suffix);
-bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c);
+bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c, bool vectors);
 /* At most as many blocks as the user allows, or as a grid may have. */
 struct formula segreduce_bounded(const struct plan_case *c, struct formula blocks);
 /* Parts that `length` is cut into, so many elements each: equal, of whole steps, none empty; arguments of the kernel.

@@ -22,7 +22,7 @@ bool segreduce_subwarp_build(struct planner *pl, struct plan_case *c)
     const int lanes = c->tunable[TN_LANES];
     const int64_t each = lanes ? (int64_t)c->tunable[TN_THREADS] / lanes * c->tunable[TN_SEGMENTS]
                                : (int64_t)c->tunable[TN_THREADS] * c->tunable[TN_ITEMS];
-    if (!segreduce_check_tunables(pl, c))
+    if (!segreduce_check_tunables(pl, c, segreduce_runs(pl->plan->problem)))
         return false;
     if (lanes)
         segreduce_team_kernel(pl, c, "");

@@ -277,5 +277,5 @@ bool segreduce_whole_build(struct planner *pl, struct plan_case *c)
     if (c->maps)
         add_cut(add_rest(pl, c, f_mul(any, f_min(wanted_watching, all))), tile, tiles, pace, f_add(small, 1),
                 f_min(wanted_watching, all));
-    return segreduce_check_tunables(pl, c);
+    return segreduce_check_tunables(pl, c, segreduce_runs(pl->plan->problem));
 }
