@@ -437,6 +437,25 @@ static void build_apart(struct planner *pl, struct plan_case *c)
     plan_launch(pl, c, BINS_FINISH, over);
 }
 
+/* A table that all blocks share. */
+static void build_common(struct planner *pl, struct plan_case *c)
+{
+    const struct problem *p = pl->plan->problem;
+    const bool shared = c->tunable[TN_BINS] > 0;
+    const struct formula over = table_kernel(pl, c, "finish", 1);
+    const bool control = shared && !bins_parted(c);
+    if (!control)
+        table_kernel(pl, c, "clear", 1);
+    for (int i = 0; i < c->code.nkernels; i++)
+        plan_value_arg(&c->code.kernel[i], VAL_BINS, TY_I64, segments_count(p));
+    const struct formula bins = control ? f_const(bins_capacity(c, p)) : segments_count(p);
+    plan_buffer_arg(pl, c, 0, BUF_TABLE, control ? REGION_CONTROL : REGION_SCRATCH, f_mul(bins, bins_bytes(p)));
+    if (!control)
+        plan_launch(pl, c, BINS_CLEAR, over);
+    plan_launch(pl, c, BINS_ADD, grid(p, c, shared));
+    plan_launch(pl, c, BINS_FINISH, over);
+}
+
 bool reduce_bins_build(struct planner *pl, struct plan_case *c)
 {
     const struct problem *p = pl->plan->problem;
@@ -462,21 +481,9 @@ bool reduce_bins_build(struct planner *pl, struct plan_case *c)
         plan_launch(pl, c, BINS_ADD, grid(p, c, true));
         return reduce_check_tunables(pl, c);
     }
-    if (bins_apart(c, p)) {
+    if (bins_apart(c, p))
         build_apart(pl, c);
-        return reduce_check_tunables(pl, c);
-    }
-    const struct formula over = table_kernel(pl, c, "finish", 1);
-    const bool control = shared && !bins_parted(c);
-    if (!control)
-        table_kernel(pl, c, "clear", 1);
-    for (int i = 0; i < c->code.nkernels; i++)
-        plan_value_arg(&c->code.kernel[i], VAL_BINS, TY_I64, segments_count(p));
-    const struct formula bins = control ? f_const(bins_capacity(c, p)) : segments_count(p);
-    plan_buffer_arg(pl, c, 0, BUF_TABLE, control ? REGION_CONTROL : REGION_SCRATCH, f_mul(bins, bins_bytes(p)));
-    if (!control)
-        plan_launch(pl, c, BINS_CLEAR, over);
-    plan_launch(pl, c, BINS_ADD, grid(p, c, shared));
-    plan_launch(pl, c, BINS_FINISH, over);
+    else
+        build_common(pl, c);
     return reduce_check_tunables(pl, c);
 }
