@@ -15,7 +15,7 @@ struct columns {
     struct resident team;
     int across, lanes; /* columns of a thread, lanes of a group */
     int warps, teams;  /* of a team in a block; teams of a block */
-    kb_val group;      /* i64: of this thread, in the team */
+    kb_val group;      /* i32: of this thread, in the team */
     kb_val column;     /* i32: the thread's first one, of those of the block */
     kb_val step;       /* i64: elements between two places of a thread */
     kb_arr aggregates; /* per column, of each warp, and one unused so that lanes meet in no bank */
@@ -28,7 +28,11 @@ struct columns {
 static const struct columns *columns_of(const struct resident *team) { return (const struct columns *)team; }
 
 static int place_after(const struct columns *c, int i) { return i * c->warps * c->across * c->team.blocks; }
-static kb_val place_of(const struct columns *c, int i) { return kb_add(c->team.g->k, c->group, place_after(c, i)); }
+static kb_val place_of(const struct columns *c, int i)
+{
+    kb *k = c->team.g->k;
+    return kb_cast(k, kb_cast(k, kb_add(k, c->group, place_after(c, i)), TY_U32), TY_I64);
+}
 
 static kb_val element_of(const struct columns *c, const struct kept *w, int i)
 {
@@ -229,7 +233,7 @@ static kb_val columns_at(const struct columns *c, kb_val group, struct kept *w, 
     LET(number, kb_add(k, kb_mul(k, group, KB_WARP * c->teams), kb_cast(k, c->column, TY_I64)));
     LET(exists, kb_lt(k, number, segments));
     LET(there, kb_min(k, number, kb_sub(k, segments, c->across)));
-    const kb_val left = kb_cast(k, kb_sub(k, c->team.length, c->group), TY_I32);
+    const kb_val left = kb_sub(k, kb_cast(k, c->team.length, TY_I32), c->group);
     LET(places, kb_select(k, exists, left, kb_imm(k, TY_I32, 0)));
     kb_val index[SPACE_MAX];
     for (int s = 0; s < c->across; s++) {
@@ -282,9 +286,9 @@ static void team_begin(struct columns *c)
     c->team.length = gen_value(g, VAL_LENGTH);
     const kb_val team = kb_mul(k, kb_div(k, kb_warp(k), c->warps), KB_WARP), warp = kb_and(k, kb_warp(k), c->warps - 1);
     c->column = kb_add(k, team, kb_mul(k, kb_and(k, kb_lane(k), c->lanes - 1), c->across));
-    c->group = kb_cast(k, kb_add(k, kb_mul(k, warp, c->across), kb_div(k, kb_lane(k), c->lanes)), TY_I64);
+    c->group = kb_add(k, kb_mul(k, warp, c->across), kb_div(k, kb_lane(k), c->lanes));
     if (blocks > 1)
-        c->group = kb_add(k, c->group, kb_mul(k, kb_cast(k, kb_cluster_rank(k), TY_I64), warps * c->across));
+        c->group = kb_add(k, c->group, kb_mul(k, kb_cluster_rank(k), warps * c->across));
     c->step = kb_mul(k, space_stride(g), place_after(c, 1));
     if (c->warps > 1) {
         c->aggregates = state_shared(g, KB_WARP * c->teams * (c->warps + 1), "warps_totals");

@@ -17,23 +17,15 @@ static const struct shape {
     int words, cluster; /* words: registers of a thread's places */
     int blocks;         /* of a multiprocessor; 0: as many as ptxas makes room for */
 } shapes[] = {
-    { "columns_4_scalar", false, 256, 1, 4, 1, 8 },
-    { "columns_8", true, 128, 1, 8, 1, 8 },
-    { "columns_16", true, 256, 1, 16, 1, 5 },
-    { "columns_32", true, 256, 2, 16, 1, 5 },
-    { "columns_64", true, 256, 4, 16, 1, 5 },
-    { "columns_128", true, 256, 0, 16, 1, 5 },
-    { "columns_256", true, 512, 0, 16, 1, 3 },
-    { "columns_512", true, 512, 0, 32, 1, 2 },
-    { "columns_1024", true, 1024, 0, 32, 1, 1 },
-    { "columns_2048", true, 512, 0, 32, 4, 2 },
-    { "columns_4096", true, 512, 0, 32, 8, 2 },
-    { "columns_16_scalar", false, 256, 1, 16, 1, 5 },
-    { "columns_32_scalar", false, 256, 2, 16, 1, 5 },
-    { "columns_64_scalar", false, 256, 4, 16, 1, 5 },
-    { "columns_128_scalar", false, 256, 0, 16, 1, 4 },
-    { "columns_256_scalar", false, 512, 0, 16, 1, 2 },
-    { "columns_1024_scalar", false, 1024, 0, 32, 1, 1 },
+    { "columns_4_scalar", false, 256, 1, 4, 1, 8 },     { "columns_8", true, 128, 1, 8, 1, 8 },
+    { "columns_16", true, 256, 1, 16, 1, 5 },           { "columns_32", true, 256, 2, 16, 1, 5 },
+    { "columns_64", true, 256, 4, 16, 1, 5 },           { "columns_128", true, 256, 0, 16, 1, 5 },
+    { "columns_256", true, 512, 0, 16, 1, 3 },          { "columns_512", true, 512, 0, 32, 1, 2 },
+    { "columns_1024", true, 1024, 0, 32, 1, 1 },        { "columns_2048", true, 512, 0, 32, 4, 2 },
+    { "columns_4096", true, 512, 0, 32, 8, 2 },         { "columns_16_scalar", false, 256, 1, 16, 1, 4 },
+    { "columns_32_scalar", false, 256, 2, 16, 1, 5 },   { "columns_64_scalar", false, 256, 4, 16, 1, 5 },
+    { "columns_128_scalar", false, 256, 0, 16, 1, 4 },  { "columns_256_scalar", false, 512, 0, 16, 1, 2 },
+    { "columns_768_scalar", false, 1024, 0, 24, 1, 1 },
 };
 
 bool resident_columns_fit(const struct problem *p, const char **why)
