@@ -42,7 +42,7 @@ Test(row_shapes, by_type_and_length)
     }
 }
 
-/* The fewest blocks whose registers hold 32 columns, where these fill the device; clusters where there are any. */
+/* The fewest warps or blocks whose registers hold 32 columns; clusters where there are any. */
 Test(row_shapes, columns_by_length)
 {
     static const struct {
@@ -50,14 +50,16 @@ Test(row_shapes, columns_by_length)
         int64_t n[2];
         const char *name;
     } row[] = {
+        { "sm_90", "any", { 3, 1 << 18 }, "columns_4_scalar" },
         { "sm_90", "any", { 128, 1 << 18 }, "columns_128" },
         { "sm_90", "any", { 129, 1 << 18 }, "columns_256" },
-        { "sm_90", "run", { 512, 1 << 16 }, "columns_cluster_2" },
+        { "sm_90", "any", { 128, 4095 }, "columns_128_scalar" }, /* rows are not whole vectors */
+        { "sm_90", "run", { 512, 1 << 16 }, "columns_768_scalar" },
         { "sm_80", "any", { 512, 1 << 16 }, "columns_512" },
-        { "sm_80", "any", { 513, 1 << 16 }, "strips" },
-        { "sm_90", "any", { 2048, 1 << 12 }, "columns_cluster_8" },
-        { "sm_90", "any", { 4096, 1 << 12 }, "columns_cluster_long" },
-        { "sm_90", "any", { 4096, 512 }, "strips" }, /* 16 clusters of 8 blocks leave multiprocessors without work */
+        { "sm_80", "any", { 1025, 1 << 16 }, "strips" },
+        { "sm_90", "any", { 2048, 1 << 12 }, "columns_2048" },
+        { "sm_90", "any", { 4096, 1 << 12 }, "columns_4096" },
+        { "sm_90", "any", { 4096, 512 }, "columns_4096" }, /* however few columns there are */
         { "sm_90", "any", { 4097, 1 << 12 }, "strips" },
         { "sm_90", "device", { 128, 1 << 18 }, "strips" },
     };
