@@ -17,15 +17,15 @@ static const struct shape {
     int words, cluster; /* words: registers of a thread's places */
     int blocks;         /* of a multiprocessor; 0: as many as ptxas makes room for */
 } shapes[] = {
-    { "columns_4_scalar", false, 256, 1, 4, 1, 8 },     { "columns_8", true, 128, 1, 8, 1, 8 },
-    { "columns_16", true, 256, 1, 16, 1, 5 },           { "columns_32", true, 256, 2, 16, 1, 5 },
-    { "columns_64", true, 256, 4, 16, 1, 5 },           { "columns_128", true, 256, 0, 16, 1, 5 },
-    { "columns_256", true, 512, 0, 16, 1, 3 },          { "columns_512", true, 512, 0, 32, 1, 2 },
-    { "columns_1024", true, 1024, 0, 32, 1, 1 },        { "columns_2048", true, 512, 0, 32, 4, 2 },
-    { "columns_4096", true, 512, 0, 32, 8, 2 },         { "columns_16_scalar", false, 256, 1, 16, 1, 4 },
-    { "columns_32_scalar", false, 256, 2, 16, 1, 5 },   { "columns_64_scalar", false, 256, 4, 16, 1, 5 },
-    { "columns_128_scalar", false, 256, 0, 16, 1, 4 },  { "columns_256_scalar", false, 512, 0, 16, 1, 2 },
-    { "columns_768_scalar", false, 1024, 0, 24, 1, 1 },
+    { "columns_4_scalar", false, 256, 1, 4, 1, 8 },    { "columns_8", true, 128, 1, 8, 1, 8 },
+    { "columns_16", true, 256, 1, 16, 1, 5 },          { "columns_32", true, 256, 2, 16, 1, 5 },
+    { "columns_64", true, 256, 4, 16, 1, 5 },          { "columns_128", true, 256, 0, 16, 1, 5 },
+    { "columns_256", true, 256, 0, 32, 1, 4 },         { "columns_512", true, 512, 0, 32, 1, 2 },
+    { "columns_1024", true, 1024, 0, 32, 1, 1 },       { "columns_cluster_1024", true, 512, 0, 32, 2, 2 },
+    { "columns_2048", true, 512, 0, 32, 4, 2 },        { "columns_4096", true, 512, 0, 32, 8, 2 },
+    { "columns_16_scalar", false, 256, 1, 16, 1, 4 },  { "columns_32_scalar", false, 256, 2, 16, 1, 5 },
+    { "columns_64_scalar", false, 256, 4, 16, 1, 5 },  { "columns_128_scalar", false, 256, 0, 16, 1, 4 },
+    { "columns_256_scalar", false, 512, 0, 16, 1, 2 }, { "columns_512_scalar", false, 1024, 0, 16, 1, 1 },
 };
 
 bool resident_columns_fit(const struct problem *p, const char **why)
@@ -124,7 +124,8 @@ static bool possible(const struct planner *pl, const struct plan_case *c)
 static void bound_registers(struct planner *pl, struct plan_case *c, const struct shape *s)
 {
     const struct problem *p = pl->plan->problem;
-    const int fit = pl->plan->device.threads_per_sm / s->threads;
+    const int room = pl->plan->device.threads_per_sm / s->threads;
+    const int fit = s->cluster > 1 && pl->plan->device.sm >= 120 ? 1 : room; /* else sm_120 spills two words */
     if (resident_element_words(p) == 1 && segreduce_state_words(p) <= 3 && !work_is_heavy(p))
         plan_set(c, TN_MIN_BLOCKS, s->blocks < fit ? s->blocks : fit,
                  "H200, softmax of 128 channels, standardised columns of 128: 137, 148 us, without a bound 152, 150");
@@ -133,11 +134,14 @@ static void bound_registers(struct planner *pl, struct plan_case *c, const struc
 /* most: places that a column of the cases so far may have. */
 static void add_case(struct planner *pl, const struct strategy *row, const struct shape *s, int64_t *most)
 {
+    enum { WHOLE = 1024, WIDE = 32, PAIR = 2 }; /* threads of a multiprocessor with 64 registers */
     bool never;
     struct plan_case *c = plan_case_add(pl, row, s->name, (struct formula){ 0 });
     int items = s->words / resident_element_words(pl->plan->problem);
     if (!s->vectors)
         plan_set(c, TN_VECTOR, 1, "rows are not whole vectors, or arrays begin anywhere");
+    else if (s->threads * (s->blocks > 1 ? s->blocks : 1) == WHOLE && s->words == WIDE && c->tunable[TN_VECTOR] > PAIR)
+        plan_set(c, TN_VECTOR, PAIR, "64 registers: of four columns a word or two would spill");
     while (c->tunable[TN_VECTOR] > items && plan_shrinks(c, TN_VECTOR))
         plan_set(c, TN_VECTOR, c->tunable[TN_VECTOR] / 2, "as many elements as registers");
     items = items > c->tunable[TN_VECTOR] ? items / c->tunable[TN_VECTOR] : 1;
@@ -162,6 +166,7 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
 
 void resident_columns_plan(struct planner *pl, const struct strategy *row)
 {
+    enum { BLOCK = 1024, FEW = 2 };
     const bool clusters = pl->plan->device.sm >= 90;
     int64_t lo, hi, most[2] = { 0 };
     segments_length_range(pl, &lo, &hi);
@@ -170,6 +175,8 @@ void resident_columns_plan(struct planner *pl, const struct strategy *row)
         const bool both = plan_setting(pl, TN_LANES, s->lanes) && plan_setting(pl, TN_CLUSTER, s->cluster) > 1;
         if (both && !(plan_overrides(pl, TN_LANES) && plan_overrides(pl, TN_CLUSTER)))
             continue;
+        if (s->vectors && s->threads == BLOCK && clusters && segreduce_state_words(pl->plan->problem) <= FEW)
+            continue; /* softmax of 1024 channels by 1024 threads spills a word, and takes 187 us, by the cluster 180 */
         if (s->vectors && state_determinism(pl->plan->problem) != DET_ANY)
             continue; /* which threads share a column would depend on addresses */
         if ((clusters || s->cluster == 1) && most[s->vectors] < hi)

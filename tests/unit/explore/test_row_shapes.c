@@ -54,9 +54,11 @@ Test(row_shapes, columns_by_length)
         { "sm_90", "any", { 128, 1 << 18 }, "columns_128" },
         { "sm_90", "any", { 129, 1 << 18 }, "columns_256" },
         { "sm_90", "any", { 128, 4095 }, "columns_128_scalar" }, /* rows are not whole vectors */
-        { "sm_90", "run", { 512, 1 << 16 }, "columns_768_scalar" },
+        { "sm_90", "run", { 512, 1 << 16 }, "columns_512_scalar" },
         { "sm_80", "any", { 512, 1 << 16 }, "columns_512" },
         { "sm_80", "any", { 1025, 1 << 16 }, "strips" },
+        { "sm_80", "any", { 1024, 1 << 16 }, "columns_1024" },
+        { "sm_90", "any", { 1024, 1 << 16 }, "columns_cluster_1024" },
         { "sm_90", "any", { 2048, 1 << 12 }, "columns_2048" },
         { "sm_90", "any", { 4096, 1 << 12 }, "columns_4096" },
         { "sm_90", "any", { 4096, 512 }, "columns_4096" }, /* however few columns there are */
