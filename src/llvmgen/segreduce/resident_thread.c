@@ -193,7 +193,7 @@ void resident_fields(const struct resident *r, struct kept *w, int segments, kb_
             map_vector(r, &w[s], i, &x[s * each + i * r->vector]);
         total[s] = lengths(r);
     }
-    for (int from = 0, count = n; from < n + nlater; from += count, count = 1) {
+    for (int from = 0, count; from < n + nlater; from += count) {
         const struct field *of = from < n ? at : &later[from - n];
         count = from < n ? n : 1;
         for (int i = 0; i < count; i++)
