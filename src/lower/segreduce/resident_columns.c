@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resident_columns.c - planning of columns that are reduced, then mapped with their results, and stay in registers between.
  *
- * A block, or a cluster of blocks, has 32 neighbouring columns.  They are read element by element, a row of them by a warp,
- * so that one form serves all addresses.
+ * Some warps, a block or a cluster of blocks have 32 neighbouring columns, which they read in vectors, or, where rows are not
+ * whole vectors, element by element.
  */
 #include "resident.h"
 
@@ -81,11 +81,12 @@ static struct formula guard_of(const struct planner *pl, const struct plan_case 
     return guard;
 }
 
-/* Bytes of shared memory of a block. */
-static int64_t shared_bytes(const struct problem *p, int threads, int cluster)
+/* Bytes of shared memory of a block: per column an aggregate of each warp, one unused, and what is shown. */
+static int64_t shared_bytes(const struct problem *p, const struct plan_case *c)
 {
-    const int warps = threads / SEG_WARP, shown = cluster > 1 ? 3 : 1;
-    return (int64_t)state_bytes(p) * SEG_WARP * (warps + 1 + shown);
+    const int warps = c->tunable[TN_THREADS] / SEG_WARP, teams = warps > sharing(c) ? warps / sharing(c) : 1;
+    const int shown = resident_cluster(c) > 1 ? 4 : 1;
+    return (int64_t)state_bytes(p) * SEG_WARP * (warps + teams + teams * shown);
 }
 
 /* What is wrong with a case, and with which tunables; NULL: nothing. */
@@ -97,7 +98,7 @@ static const char *wrong(const struct planner *pl, const struct plan_case *c, un
     if (!segreduce_power_of_two(threads))
         return "where columns stay, threads must be a power of two";
     *with = WITH_THREADS | WITH_CLUSTER;
-    if (shared_bytes(pl->plan->problem, threads, cluster) + SLACK > pl->plan->device.shared_per_block)
+    if (shared_bytes(pl->plan->problem, c) + SLACK > pl->plan->device.shared_per_block)
         return "the states of all warps do not fit the shared memory of a block";
     if (threads < SEG_WARP * cluster)
         return "threads must be at least 32 for each block of the cluster";
