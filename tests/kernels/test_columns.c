@@ -333,6 +333,14 @@ Test(columns, mapped_after)
             check_case(mapped[i], "sm_80", set, sizes[n], n);
 }
 
+/* Threads alone are pinned: shapes whose cluster has more blocks than these have warps are left out. */
+Test(columns, mapped_by_so_many_threads)
+{
+    const char *set[] = { "strategy", "segreduce.resident", "threads", "128", NULL };
+    for (int n = 0; n < 3; n++)
+        check_case(mapped[n], "sm_90", set, (const int64_t[]){ 2, 33, 36 + n }, n);
+}
+
 /* What the user sets for other strategies, and states that leave shared memory no room: another case takes the columns. */
 Test(columns, mapped_with_other_settings)
 {

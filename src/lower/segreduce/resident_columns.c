@@ -113,6 +113,8 @@ static bool possible(const struct planner *pl, const struct plan_case *c)
 {
     unsigned with;
     const int threads = c->tunable[TN_THREADS], max_grid = c->tunable[TN_MAX_GRID];
+    if (resident_cluster(c) > 1 && !plan_overrides(pl, TN_CLUSTER) && wrong(pl, c, &with))
+        return false; /* threads of the user's that suit the other shapes */
     if (plan_pinned(pl) && (plan_overrides(pl, TN_THREADS) || plan_overrides(pl, TN_CLUSTER) ||
                             plan_overrides(pl, TN_LANES) || plan_overrides(pl, TN_VECTOR)))
         return true; /* resident_columns_check() says what is wrong */
