@@ -289,6 +289,10 @@ static const char *const mapped[] = {
     "reductions: {a: {map: x, operator: max}, s: {map: 'w * p + q + i32(index(m))', operator: add}}\n"
     "outputs: {y: {type: 'f64[b, m, n]', value: x - a}, t: {type: 'i32[n, m, b]', value: w + s - i32(index(n))}, "
     "s: 'i32[b, n]'}\n",
+    /* vectors of columns, each of which has values and an index of its own */
+    "kind: reduce\ninputs: {x: 'i32[b, m, n]', p: 'i32[n]', q: 'i32[b]'}\nover: m\noperator: add\nmap: 'x * p + "
+    "i32(index(n))'\n"
+    "outputs: {y: {type: 'i32[b, m, n]', value: 'x + r * p - q + i32(index(n))'}, s: 'i32[b, n]'}\n",
     /* neighbours, and a table */
     "kind: reduce\ninputs: {x: 'i32[b, m, n]', c: 'i32[m]'}\nover: m\noperator: add\nboundary: wrap\n"
     "map: 'x[0, -1, 0] - x[0, 0, 1] + at(c, index(m))'\noutputs: {y: {type: 'i32[b, m, n]', value: x - r}}\n",
