@@ -178,6 +178,8 @@ void resident_columns_plan(struct planner *pl, const struct strategy *row)
         const bool both = plan_setting(pl, TN_LANES, s->lanes) && plan_setting(pl, TN_CLUSTER, s->cluster) > 1;
         if (both && !(plan_overrides(pl, TN_LANES) && plan_overrides(pl, TN_CLUSTER)))
             continue;
+        if (i == 0 && plan_pinned(pl))
+            continue; /* with what the user sets it may take all columns, and no vectors would */
         if (s->vectors && s->threads == BLOCK && clusters && segreduce_state_words(pl->plan->problem) <= FEW)
             continue; /* softmax of 1024 channels by 1024 threads spills a word, and takes 187 us, by the cluster 180 */
         if (s->vectors && state_determinism(pl->plan->problem) != DET_ANY)
