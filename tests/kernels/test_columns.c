@@ -292,7 +292,8 @@ static const char *const mapped[] = {
     /* vectors of columns, each of which has values and an index of its own */
     "kind: reduce\ninputs: {x: 'i32[b, m, n]', p: 'i32[n]', q: 'i32[b]'}\nover: m\noperator: add\nmap: 'x * p + "
     "i32(index(n))'\n"
-    "outputs: {y: {type: 'i32[b, m, n]', value: 'x + r * p - q + i32(index(n))'}, s: 'i32[b, n]'}\n",
+    "outputs: {y: {type: 'i32[b, m, n]', value: 'x + r * p - q + i32(index(n))'}, s: 'i32[b, n]', "
+    "w: {type: {a: i32, b: i16}, shape: [b, m, n], value: {a: x - r, b: i16(x)}}}\n",
     /* neighbours, and a table */
     "kind: reduce\ninputs: {x: 'i32[b, m, n]', c: 'i32[m]'}\nover: m\noperator: add\nboundary: wrap\n"
     "map: 'x[0, -1, 0] - x[0, 0, 1] + at(c, index(m))'\noutputs: {y: {type: 'i32[b, m, n]', value: x - r}}\n",
