@@ -293,7 +293,7 @@ Test(reduce_space, refused)
           MAPPED_DOWN,
           "sm_90",
           { "strategy", "segreduce.resident", "lanes", "8" },
-          "each lane has a column" },
+          "there are not so many warps" },
         { "columns of more blocks than warps",
           MAPPED_DOWN,
           "sm_90",
