@@ -81,6 +81,20 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user)
     LLVMDisposeMessage(text);
 }
 
+char *llvm_malformed(LLVMModuleRef module)
+{
+    char *text = NULL;
+#if !defined NDEBUG || defined PTXGEN_VERIFY_IR
+    if (!LLVMVerifyModule(module, LLVMReturnStatusAction, &text)) {
+        LLVMDisposeMessage(text);
+        text = NULL;
+    }
+#else
+    (void)module;
+#endif
+    return text;
+}
+
 LLVMContextRef llvm_context(struct llvm_errors *e)
 {
     llvm_open();

@@ -220,20 +220,13 @@ static const char *pass_pipeline(int pipeline, bool library)
     return text[pipeline][library];
 }
 
-/* Takes 3 % of the time to PTX, and finds faults of emitters alone: builds for tests look. */
 static bool verify(struct codegen *cg, const char *when)
 {
-#if defined NDEBUG && !defined PTXGEN_VERIFY_IR
-    (void)cg, (void)when;
-    return true;
-#else
-    char *text = NULL;
-    const bool bad = LLVMVerifyModule(cg->mod, LLVMReturnStatusAction, &text);
-    if (bad)
+    char *text = llvm_malformed(cg->mod);
+    if (text)
         codegen_fail(cg, D_CODEGEN, "module is malformed %s: %s", when, text);
     LLVMDisposeMessage(text);
-    return !bad;
-#endif
+    return !text;
 }
 
 static void run_passes(struct codegen *cg, const char *passes)

@@ -12,7 +12,7 @@
 #define PTXGEN_HOST_JIT_H
 
 #include "base/session.h"
-#include "llvmgen/llvm_open.h"
+#include "llvmgen/llvm_guard.h"
 #include "llvmgen/llvmgen.h"
 
 struct host_jit;
