@@ -297,12 +297,20 @@ static const char *const mapped[] = {
     /* neighbours, and a table */
     "kind: reduce\ninputs: {x: 'i32[b, m, n]', c: 'i32[m]'}\nover: m\noperator: add\nboundary: wrap\n"
     "map: 'x[0, -1, 0] - x[0, 0, 1] + at(c, index(m))'\noutputs: {y: {type: 'i32[b, m, n]', value: x - r}}\n",
+    PLANES("i32") "operator: min\noutputs: {y: {type: 'i32[b, m, n]', value: '2 * x[0, 0, -1] - r * x[0, 0, 1] + x[0, "
+                  "1, 0]'}}\n",
+    /* vectors that go on in the next row */
+    "kind: reduce\ninputs: {q: 'i32[b]', x: 'i32[m, b, n]', p: 'i32[n]'}\nover: m\noperator: add\n"
+    "map: 'x * p + q + i32(index(n)) + 64 * i32(index(b))'\n"
+    "outputs: {y: {type: 'i32[m, b, n]', value: 'x * q - r + p'}, z: {type: 'i32[n, m, b]', value: 'r - x'}, "
+    "s: 'i32[n, b]'}\n",
 };
 
 /* b, m, n: columns of one place, as many places as a team has at most and one less, columns that fill a warp or do not, vectors
- * of columns and one more vector than a warp has. */
-static const int64_t mapped_sizes[][3] = { { 1, 1, 1 }, { 2, 8, 32 }, { 3, 7, 31 }, { 1, 5, 133 }, { 5, 8, 3 },
-                                           { 0, 3, 4 }, { 2, 8, 64 }, { 2, 3, 4 },  { 1, 1, 8 },   { 3, 7, 36 } };
+ * of columns and one more vector than a warp has; first, where rows are no whole vectors, but all columns are. */
+static const int64_t mapped_sizes[][3] = { { 4, 5, 7 }, { 2, 8, 32 }, { 3, 7, 31 }, { 1, 5, 133 },
+                                           { 5, 8, 3 }, { 0, 3, 4 },  { 2, 8, 64 }, { 2, 3, 4 },
+                                           { 1, 1, 8 }, { 3, 7, 36 }, { 1, 1, 1 } };
 
 static void check_case(const char *text, const char *arch, const char *const *set, const int64_t *size, int n)
 {

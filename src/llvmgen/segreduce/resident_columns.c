@@ -212,7 +212,6 @@ static void columns_map(const struct columns *c, struct kept *w, const kb_tup *r
         kb_if(k, w->inside[i]) {
             for (int s = 0; s < c->across; s++) {
                 place_point(&c->team, &w[s], i, &pt[s], &at[s]);
-                point_is_of_vector(&pt[s], s, c->across);
                 pt[s].base = element, pt[s].plus = s;
                 pt[s].state = &results[s], pt[s].env.sum = ahead[s];
             }
@@ -235,12 +234,14 @@ static kb_val columns_at(const struct columns *c, kb_val group, struct kept *w, 
     LET(there, kb_min(k, number, kb_sub(k, segments, c->across)));
     const kb_val left = kb_sub(k, kb_cast(k, c->team.length, TY_I32), c->group);
     LET(places, kb_select(k, exists, left, kb_imm(k, TY_I32, 0)));
+    const bool within_row =
+        g->p->rank - segments_behind(g->p) == 1; /* else a vector may go on in the next row of an array */
     kb_val index[SPACE_MAX];
     for (int s = 0; s < c->across; s++) {
         w[s] = (struct kept){ .exists = exists, .d = &d[s * c->team.items] };
-        if (s == 0) {
-            segment_at(g, &w[s].seg, there);
-        } else { /* of the same row: nothing is divided again */
+        if (s == 0 || !within_row) {
+            segment_at(g, &w[s].seg, kb_add(k, there, s));
+        } else { /* nothing is divided again */
             memcpy(index, w[0].seg.here.index, sizeof index);
             index[g->p->rank - 1] = kb_add(k, index[g->p->rank - 1], s);
             segment_named(g, &w[s].seg, kb_add(k, there, s), index);
