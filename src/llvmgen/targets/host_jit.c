@@ -253,6 +253,18 @@ static bool link_module(struct host_jit *jit)
     return true;
 }
 
+/* FastISel takes a scalar in memory as an operand of a blend, which reads a vector there (LLVM 22): not where it is volatile. */
+static void loads_alone(LLVMModuleRef module)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(f); block; block = LLVMGetNextBasicBlock(block))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+                const LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(i));
+                if (LLVMIsALoadInst(i) && (kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind))
+                    LLVMSetVolatile(i, true);
+            }
+}
+
 static bool compile(struct host_jit *jit)
 {
     int nmath;
@@ -262,6 +274,7 @@ static bool compile(struct host_jit *jit)
         LLVMDisposeTargetMachine(machine);
         return false;
     }
+    loads_alone(jit->module);
     jit->lljit = lljit_create(machine);
     return jit->lljit && define(jit->lljit, math, nmath) && define(jit->lljit, jit->symbols, jit->nsymbols) &&
            link_module(jit);

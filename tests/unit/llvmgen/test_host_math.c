@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/once.h"
 #include "frontend/expr/expr.h"
 #include "llvmgen/targets/host_jit.h"
 
@@ -69,4 +70,18 @@ Test(host_math, conversions_agree_with_the_types)
     }
     cr_expect_eq(bits_of(truncate(65520.0f)), 0x7c00);
     cr_expect_eq(bits_of(brain(1.00390625f)), 0x3f80); /* half way: to even */
+}
+
+/* The last element of an array is followed by memory that cannot be read: no code takes a scalar for a vector. */
+Test(host_math, scalars_at_the_end_of_memory)
+{
+    static const char *const type[] = { "f32", "f64", "f16", "i32" };
+    for (int i = 0; i < 4; i++) {
+        char spec[200];
+        snprintf(spec, sizeof spec,
+                 "kind: map\ninputs: {x: '%s[m, n]', v: '%s[n]'}\n"
+                 "outputs: {y: {type: '%s[m, n]', value: if x > v then v else x}}\n",
+                 type[i], type[i], type[i]);
+        run_once(spec, NULL, (int64_t[]){ 1, 4 }, 0, "guard", NULL);
+    }
 }
