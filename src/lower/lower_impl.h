@@ -20,6 +20,7 @@ struct formula_names plan_names(struct arena *a, const struct plan *plan, const 
 
 /* A new case at the end of the plan, tunables from tuning.def and then the user's settings. */
 struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, const char *name, struct formula guard);
+void plan_case_drop(struct planner *pl); /* the last one */
 /* Tunables of another variant of the strategy in tuning.def, where it has them and the user sets none; "": as it is.
  * plan_case_variant(): made lighter. */
 void plan_case_tuned(struct planner *pl, struct plan_case *c, const char *variant);

@@ -228,6 +228,8 @@ struct plan_case *plan_case_add(struct planner *pl, const struct strategy *row, 
     return c;
 }
 
+void plan_case_drop(struct planner *pl) { pl->plan->cases[--pl->plan->ncases] = (struct plan_case){ 0 }; }
+
 void plan_case_row(struct plan_case *c, const struct tuning *t)
 {
     for (int i = 0; t && i < TN_COUNT; i++)

@@ -8,8 +8,6 @@
 
 #include "segreduce.h"
 
-#include <string.h>
-
 static bool takes(const struct problem *p, const char **why)
 {
     struct pairs pairs;
@@ -122,8 +120,7 @@ static struct plan_case *add_case(struct planner *pl, const struct strategy *row
     fit_registers(pairs, c); /* a term's code is the same for any number of terms */
     if (plan_pinned(pl) || (pairs->product && c->tunable[TN_VECTOR] == 1) || shared_bytes(pl, c) <= PAIRS_SHARED_MAX)
         return c;
-    memset(c, 0, sizeof *c);
-    pl->plan->ncases--;
+    plan_case_drop(pl);
     return NULL;
 }
 

@@ -38,7 +38,6 @@ struct plan_case *stencil_stream_vectors(struct planner *pl, const struct strate
 /* The cases of a plan in which no strategy is pinned. */
 void stencil_stream_choose(struct planner *pl, const struct strategy *row);
 /* Takes back the case that was added last. */
-void stencil_drop_case(struct planner *pl, struct plan_case *c);
 
 /* Values that a window of this shape holds at once, over all inputs. */
 int64_t stencil_window_cells(const struct problem *p, const struct shape *s);

@@ -6,8 +6,6 @@
  */
 #include "stencil_plan.h"
 
-#include <string.h>
-
 enum { WARP = 32, STAGES_MIN = 3, FAR = 30 };
 
 int64_t stencil_ring_bytes(const struct problem *p, const struct plan_case *c)
@@ -125,12 +123,6 @@ static struct formula small_planes(const struct problem *p)
     return f_le(elements, INT32_MAX / widest);
 }
 
-void stencil_drop_case(struct planner *pl, struct plan_case *c)
-{
-    memset(c, 0, sizeof *c);
-    pl->plan->ncases--;
-}
-
 struct shape stencil_stream_shape(struct planner *pl, const char *what)
 {
     return stencil_tuned(&pl->s->arena, pl->plan->problem, &pl->plan->device, "stencil.stream", what, "");
@@ -175,7 +167,7 @@ struct plan_case *stencil_stream_vectors(struct planner *pl, const struct strate
     struct plan_case *c = stencil_stream_case(pl, row, name, f_and(guard, aligned), s);
     if (vector % c->tunable[TN_POINTS_X] == 0 || vector == stencil_vector(p))
         return c;
-    stencil_drop_case(pl, c); /* it asks for longer ones */
+    plan_case_drop(pl); /* it asks for longer ones */
     return NULL;
 }
 

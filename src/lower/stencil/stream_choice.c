@@ -161,7 +161,7 @@ static void fitting_cases(struct planner *pl, const struct strategy *row, struct
             stencil_stream_case(pl, row, arena_printf(&pl->s->arena, "planes_%d", s.block_x), f_and(guard, best), s);
         if (c->tunable[TN_BLOCK_X] != w.width[i] ||
             c->tunable[TN_THREADS] != 2 * w.width[i]) { /* it has been made smaller */
-            stencil_drop_case(pl, c);
+            plan_case_drop(pl);
             continue;
         }
         several_blocks(pl, c, very_far(p) ? 1 : w.blocks[i]);

@@ -88,8 +88,7 @@ static int64_t border_bytes(const struct problem *p, const struct strip_shape *s
 }
 
 /* Does a point read few values, each once, and no extent is a product that takes a register more, so that 128 registers
- * hold what three steps need on rows that begin anywhere?
- */
+ * hold what three steps need on rows that begin anywhere? */
 static bool lean(const struct problem *p)
 {
     enum { READS = 7 };

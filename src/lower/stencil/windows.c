@@ -307,8 +307,7 @@ static void turned_case(struct planner *pl, const struct strategy *row, const ch
     c->turns = true;
     c->turns = stencil_turns_fit(pl->plan->problem, c);
     if (columns > 1 && !c->turns) { /* tiles of one column may */
-        memset(c, 0, sizeof *c);
-        pl->plan->ncases--;
+        plan_case_drop(pl);
         return;
     }
     stencil_keep_turned(pl, c);
