@@ -292,7 +292,7 @@ Test(reduce_space, refused)
         { "columns of some lanes",
           MAPPED_DOWN,
           "sm_90",
-          { "strategy", "segreduce.resident", "lanes", "8" },
+          { "strategy", "segreduce.resident", "lanes", "8", "threads", "128" },
           "there are not so many warps" },
         { "columns of more blocks than warps",
           MAPPED_DOWN,

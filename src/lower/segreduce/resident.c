@@ -10,8 +10,6 @@
 
 #include "lower/work.h"
 
-#include <string.h>
-
 enum { SMALL_BLOCK = 256 };
 static const struct shape {
     const char *name, *elements; /* of the cases by vectors, and by elements (NULL: other shapes take them) */
@@ -181,16 +179,13 @@ static struct formula guard_of(const struct planner *pl, const struct plan_case 
 static void add_case(struct planner *pl, const struct strategy *row, const struct shape *s, const char *name,
                      bool vectors, int64_t *most)
 {
-    struct plan *plan = pl->plan;
     struct plan_case *c = shape_case(pl, row, s, name, vectors);
     bool never;
     c->code.guard = guard_of(pl, c, &never);
-    if (never || capacity(c) <= *most || c->aligned != vectors) {
-        memset(c, 0, sizeof *c);
-        plan->ncases--;
-        return;
-    }
-    *most = capacity(c);
+    if (never || capacity(c) <= *most || c->aligned != vectors)
+        plan_case_drop(pl);
+    else
+        *most = capacity(c);
 }
 
 /* Which shapes are worth a case, measured on an H200.  Softmax f32 of 2^26 in rows of 32768/65536/131072/262144 by
@@ -203,6 +198,7 @@ static bool possible(const struct planner *pl, const struct shape *s, bool vecto
     const struct problem *p = pl->plan->problem;
     const bool keeps = problem_writes(p, AT_RESULT);
     const int cluster = plan_setting(pl, TN_CLUSTER, s->cluster), lanes = plan_setting(pl, TN_LANES, s->lanes);
+    const int max_grid = plan_setting(pl, TN_MAX_GRID, 0);
     if (s->words == UNCOMMON && !takes_many(p)) /* RMS norm in rows of 5120 133 us, by the next shape 131 */
         return false;
     const bool beside = s->words > UNCOMMON && !lanes && p->nreductions > 1 && takes_many(p) && !plan_pinned(pl);
@@ -214,6 +210,8 @@ static bool possible(const struct planner *pl, const struct shape *s, bool vecto
                (!vectors || lanes != 16 || takes_many(p)); /* by 32 lanes; RMS norm 132 and 129 */
     if (plan_setting(pl, TN_CLUSTER, 0)) /* pinned: check_clusters() says what does not go with the cluster */
         return !s->lanes || plan_setting(pl, TN_LANES, 0);
+    if (max_grid && max_grid < cluster)
+        return false;
     /* H200, rows of 65536, 512 threads in 4 blocks: softmax f32, bf16 163, 126 us; layer norm 194, and 202 */
     if (s->threads == SMALL_BLOCK && !gains_by_elements(p))
         return false;
@@ -225,8 +223,7 @@ static bool possible(const struct planner *pl, const struct shape *s, bool vecto
     return pl->plan->device.sm >= 90 && keeps && !lanes;
 }
 
-/* By vectors, then what is left by elements.  Where bits may not depend on addresses, all rows are loaded by elements.
- */
+/* By vectors, then what is left by elements.  Where bits may not depend on addresses, all rows are loaded by elements. */
 void segreduce_resident_plan(struct planner *pl, const struct strategy *row)
 {
     int64_t vectors = 0, elements = 0;
@@ -247,7 +244,8 @@ static bool check_clusters(struct planner *pl, const struct plan_case *c)
     enum { PORTABLE = 8 };
     const int cluster = resident_cluster(c), max_grid = c->tunable[TN_MAX_GRID];
     const struct misfit m[] = { { cluster > 1 && pl->plan->device.sm < 90, "thread-block clusters need sm_90" },
-                                { cluster > 1 && c->tunable[TN_LANES], "lanes of a warp have no cluster" },
+                                { cluster > 1 && c->tunable[TN_LANES],
+                                  "a cluster has whole rows, or whole blocks of columns: lanes must be 0" },
                                 { cluster > 1 && max_grid && max_grid < cluster, "max_grid is less than a cluster" },
                                 { !segreduce_power_of_two(cluster) || cluster > PORTABLE,
                                   "the cluster must be 1, 2, 4 or 8 blocks" },
@@ -264,7 +262,7 @@ bool segreduce_resident_build(struct planner *pl, struct plan_case *c)
     c->maps = problem_writes(p, AT_RESULT);
     struct prog_kernel *k = segreduce_kernel(pl, c, "");
     const struct formula rows = lanes ? f_cdiv(segments_count(p), c->tunable[TN_THREADS] / lanes) : segments_count(p),
-                         teams = segments_trailing(p) ? rows : resident_columns_teams(p, c);
+                         teams = segments_trailing(p) ? rows : resident_columns_blocks(p, c);
     k->cluster = cluster > 1 ? cluster : 0;
     const int bound = c->tunable[TN_MAX_GRID] ? c->tunable[TN_MAX_GRID] / cluster : CLUSTERS; /* see check_clusters() */
     plan_launch(pl, c, 0, cluster > 1 ? f_mul(f_min(teams, bound), cluster) : segreduce_bounded(c, teams));

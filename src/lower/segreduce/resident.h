@@ -18,7 +18,7 @@ static inline int resident_cluster(const struct plan_case *c)
 bool resident_columns_fit(const struct problem *p, const char **why);
 void resident_columns_plan(struct planner *pl, const struct strategy *row);
 bool resident_columns_check(struct planner *pl, const struct plan_case *c); /* false after a diagnostic */
-/* Blocks, or clusters, that take all columns. */
-struct formula resident_columns_teams(const struct problem *p, const struct plan_case *c);
+/* How many blocks, or clusters, take all columns, 32 to a team. */
+struct formula resident_columns_blocks(const struct problem *p, const struct plan_case *c);
 
 #endif

@@ -100,15 +100,15 @@ bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c, boo
 {
     const struct problem *p = pl->plan->problem;
     const int vector = c->tunable[TN_VECTOR];
-    const struct misfit m[] = {
-        { c->tunable[TN_THREADS] % SEG_WARP, "threads must be a multiple of 32" },
-        { elements(c) > ITEMS_MAX, "a thread holds at most 64 elements, of all its segments together" },
-        { vector > (vectors ? access_vector_width(p) : 1) || !segreduce_power_of_two(vector),
-          "the vector must be a power of two, no wider than 16 bytes of the widest array; 1 where segments are not "
-          "runs of elements" },
-        { !segreduce_power_of_two(c->tunable[TN_LANES]), "lanes must be a power of two" },
-        { 0 }
-    };
+    const struct misfit m[] = { { c->tunable[TN_THREADS] % SEG_WARP, "threads must be a multiple of 32" },
+                                { elements(c) > ITEMS_MAX,
+                                  "a thread holds at most 64 elements, of all its segments together" },
+                                { vector > (vectors ? access_vector_width(p) : 1) || !segreduce_power_of_two(vector),
+                                  "the vector must be a power of two, no wider than 16 bytes of the widest array; 1 "
+                                  "where neither elements of a segment "
+                                  "nor segments lie side by side" },
+                                { !segreduce_power_of_two(c->tunable[TN_LANES]), "lanes must be a power of two" },
+                                { 0 } };
     return plan_consistent(pl, c, m);
 }
 
