@@ -82,8 +82,7 @@ char *str_take(struct str *s)
     return text;
 }
 
-/* Whatever the locale's decimal point is, it is what stands between digits and is none of the number's own characters.
- */
+/* Whatever the locale's decimal point is, it is what stands between digits and is none of the number's own characters. */
 static void add_with_point(struct str *s, const char *number)
 {
     bool in_point = false;
@@ -128,8 +127,7 @@ static char fold(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') :
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* Edits (insert, delete, replace, swap of neighbours; case is free) from a to b: the optimal string alignment distance.
- */
+/* Edits (insert, delete, replace, swap of neighbours; case is free) from a to b: the optimal string alignment distance. */
 static int edits(const char *a, int na, const char *b, int nb)
 {
     int row[3][NEAR_MAX + 1];

@@ -42,8 +42,7 @@ enum ty ty_by_name(const char *name, int length)
     return TY_NONE;
 }
 
-/* ---- narrow floats -------------------------------------------------------------------------------------------------
- */
+/* ---- narrow floats ------------------------------------------------------------------------------------------------- */
 
 struct format {
     int exponent_bits, mantissa_bits;
@@ -120,8 +119,7 @@ double f16_to_double(uint16_t h) { return widen(f16, h); }
 uint16_t bf16_from_double(double x) { return narrow(bf16, x); }
 double bf16_to_double(uint16_t h) { return widen(bf16, h); }
 
-/* ---- memory images -------------------------------------------------------------------------------------------------
- */
+/* ---- memory images ------------------------------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define INTEGER_TYPES(X)                                                            \

@@ -43,8 +43,7 @@ bool odometer_turn(struct odometer *o);
 /* On to the last setting with the same values of the first `axes` axes; how many it was until there, with this one. */
 int64_t odometer_pass(struct odometer *o, int axes);
 
-/* So many of the first axes have some settings for each of `parts` parts (0 for fewer than two); the number of theirs.
- */
+/* So many of the first axes have some settings for each of `parts` parts (0 for fewer than two); the number of theirs. */
 int odometer_deal(const struct odometer *o, int parts);
 int64_t odometer_number(const struct odometer *o, int axes);
 

@@ -261,8 +261,7 @@ struct symbol {
 /* What a name means; kind SYM_NONE when nothing has that name. Reports nothing. */
 struct symbol scope_lookup(const struct scope *sc, const char *name);
 
-/* The symbol under a name, offset or field expression; *field: which field, -1 none.  false: reported (unless quiet).
- */
+/* The symbol under a name, offset or field expression; *field: which field, -1 none.  false: reported (unless quiet). */
 struct reference {
     struct symbol symbol;
     int field;

@@ -152,8 +152,7 @@ static int candidates(enum ty t, union value *out)
     return n;
 }
 
-/* Does e, in declared types, leave a few elements alone?  NaN elements do not count: they may lose against an identity.
- */
+/* Does e, in declared types, leave a few elements alone?  NaN elements do not count: they may lose against an identity. */
 static bool serves(struct evaluator *v, struct trial *t, const struct state *e)
 {
     t->identity = e;

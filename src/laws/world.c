@@ -178,8 +178,7 @@ union value world_leaf(const struct world *w, const int64_t *at, const struct ex
     case EX_INDEX: return (union value){ .i = at[e->which] };
     default: break;
     }
-    /* A gather, or a read at a computed place, may give anything of its type, and wherever it is written something else.
-     */
+    /* A gather, or a read at a computed place, may give anything of its type, and wherever it is written something else. */
     uint64_t key = key_of(600 + (uint64_t)e->which, e->at.begin);
     for (int d = 0; d < w->p->rank; d++)
         key = key_of(key, (uint64_t)at[d]);

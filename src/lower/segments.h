@@ -25,8 +25,7 @@ struct formula segments_piece(const struct problem *p); /* its elements */
 enum { SEGMENTS_PIECE_MOST = 1 << 16 };                 /* elements of a tile of pieces */
 int segments_behind(const struct problem *p);           /* the first axis after the reduced ones */
 struct formula segments_count(const struct problem *p); /* with `by`: bins */
-/* Elements among which segments lie: none where there is not one offset, for kernels that read the first and the last.
- */
+/* Elements among which segments lie: none where there is not one offset, for kernels that read the first and the last. */
 struct formula segments_elements(const struct problem *p);
 struct formula segments_length(const struct problem *p); /* not with offsets: there it differs */
 /* What is known about the length before the launch. */

@@ -5,8 +5,7 @@
 
 #include "frontend/problem/problem.h"
 
-/* Operations per point, counted in the typed expressions: maps, one combination, values per element; each `let` once.
- */
+/* Operations per point, counted in the typed expressions: maps, one combination, values per element; each `let` once. */
 struct work {
     int flops;   /* floating-point additions, multiplications, comparisons, ...; fma counts twice */
     int special; /* calls of the mathematical library, divisions */

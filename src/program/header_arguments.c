@@ -207,8 +207,7 @@ void header_defaults(const struct header *h)
     }
 }
 
-/* The functions that users call only collect their arguments, so that nothing else can clash with the arguments' names.
- */
+/* The functions that users call only collect their arguments, so that nothing else can clash with the arguments' names. */
 void header_collect_arguments(const struct header *h, bool pointers)
 {
     const struct program *p = h->p;

@@ -18,8 +18,7 @@
  *
  * On the hardware a lane's arrival releases the lane's own accesses and all that was ordered before them.  Here
  * accesses are told apart by the syncs of their warp, so an arrival releases those before the warp's last sync: the
- * lane's own ones since then are left out.  That is stricter than the hardware, and what kb_mbar_arrive() does anyway.
- */
+ * lane's own ones since then are left out.  That is stricter than the hardware, and what kb_mbar_arrive() does anyway. */
 
 enum { BULK_ALIGN = 16, EXPECT_MAX = (1 << 20) - 1 };
 

@@ -191,8 +191,7 @@ kb_val kb_math(kb *k, int fn /* enum fn */, int n, const kb_val *args); /* float
 kb_val kb_select_v(kb *k, kb_val c, kb_val a, kb_val b);
 bool kb_is_const(kb_val v, int64_t *x); /* integer known while generating */
 
-/* ---- variables -----------------------------------------------------------------------------------------------------
- */
+/* ---- variables ----------------------------------------------------------------------------------------------------- */
 kb_var kb_var_v(kb *k, kb_val init, const char *name);
 kb_val kb_get_v(kb *k, kb_var v);
 void kb_set_v(kb *k, kb_var v, kb_val x);
@@ -242,8 +241,7 @@ bool kb_sums_tight(const kb *k);
 kb_ptr kb_shared_v(kb *k, enum ty ty, int count, const char *name);
 kb_arr kb_shared(kb *k, int nfields, const enum ty *field, int count, const char *name);
 
-/* ---- tuples: the scalar operation on every field -------------------------------------------------------------------
- */
+/* ---- tuples: the scalar operation on every field ------------------------------------------------------------------- */
 kb_tup kb_select_t(kb *k, kb_val c, kb_tup a, kb_tup b);
 kb_tvar kb_var_t(kb *k, kb_tup init, const char *name);
 kb_tup kb_get_t(kb *k, kb_tvar v);
@@ -350,8 +348,7 @@ void kb_mbar_ready_at(kb *k, const char *file, int line);
 void kb_mbar_arrive_at(kb *k, kb_ptr bars, kb_val i, const char *file, int line);
 /* One lane: an arrival that announces `bytes` (i32) for this phase. */
 void kb_mbar_expect_at(kb *k, kb_ptr bars, kb_val i, kb_val bytes, const char *file, int line);
-/* Any lanes: until the phase of this parity (i32, 0 or 1) is complete; sees what its arrivals released and what landed.
- */
+/* Any lanes: until the phase of this parity (i32, 0 or 1) is complete; sees what its arrivals released and what landed. */
 void kb_mbar_wait_at(kb *k, kb_ptr bars, kb_val i, kb_val parity, const char *file, int line);
 #define kb_mbar_ready(k)           kb_mbar_ready_at((k), __FILE__, __LINE__)
 #define kb_mbar_arrive(k, b, i)    kb_mbar_arrive_at((k), (b), (i), __FILE__, __LINE__)

@@ -209,8 +209,7 @@ kb_val kb_for_end(kb *k, kb_val i)
     return (kb_val){ NULL, TY_BOOL, KB_UNI_GRID };
 }
 
-/* ---- variables -----------------------------------------------------------------------------------------------------
- */
+/* ---- variables ----------------------------------------------------------------------------------------------------- */
 
 /* Slots live in the entry block, where the sroa pass turns them into values.  That pass takes time for each load and
  * store: within a block, what a variable holds is known here, and a store that nothing reads goes. */

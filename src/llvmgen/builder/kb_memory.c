@@ -11,8 +11,7 @@ enum { VECTOR_BYTES = 16, WORD_BYTES = 4, SHARED_ALIGN = 16 };
 
 /* ---- addresses --------------------------------------------------------------------------------------------------- */
 
-/* Indices are taken as signed 64-bit by the address arithmetic; what is not that already is extended by its own sign.
- */
+/* Indices are taken as signed 64-bit by the address arithmetic; what is not that already is extended by its own sign. */
 static LLVMValueRef index_value(kb *k, kb_val i)
 {
     if (!ty_is_int(i.ty)) {
@@ -248,8 +247,7 @@ void kb_load_n(kb *k, kb_ptr p, kb_val i, int n, int align, kb_val *out)
     }
 }
 
-/* Small elements as one integer of `bytes` bytes; a vector's bits are what the hardware's byte permutation makes best.
- */
+/* Small elements as one integer of `bytes` bytes; a vector's bits are what the hardware's byte permutation makes best. */
 static LLVMValueRef pack(kb *k, enum ty ty, const kb_val *x, int bytes)
 {
     const int each = ty_bytes(ty), n = bytes / each;
@@ -370,8 +368,7 @@ kb_val kb_cas(kb *k, kb_ptr p, kb_val i, kb_val expected, kb_val desired)
 
 /* ---- shared memory ----------------------------------------------------------------------------------------------- */
 
-/* All arrays of a kernel lie in one arena; their addresses are made in the entry block, so that they hold everywhere.
- */
+/* All arrays of a kernel lie in one arena; their addresses are made in the entry block, so that they hold everywhere. */
 kb_ptr kb_shared_v(kb *k, enum ty ty, int count, const char *name)
 {
     LLVMBuilderRef saved = kb_enter_entry(k);

@@ -374,8 +374,7 @@ kb_val kb_cast(kb *k, kb_val a, enum ty to)
 
 /* ---- math functions ---------------------------------------------------------------------------------------------- */
 
-/* The double next to sum = a + b whose last digit is odd, where they do not add up to it exactly; by Knuth's two-sum.
- */
+/* The double next to sum = a + b whose last digit is odd, where they do not add up to it exactly; by Knuth's two-sum. */
 static LLVMValueRef to_odd(kb *k, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b)
 {
     LLVMBuilderRef at = k->b;

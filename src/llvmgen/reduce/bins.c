@@ -2,7 +2,8 @@
 /* bins.c - reductions by computed indices: what the elements of each bin come to.
  *
  *     add       tiles go round-robin to the blocks; each element updates the words of its bin atomically, in tables of
- *               the block (shared) or in the one table (global).  Blocks add their tables to the one table at their end
+ *               the block (shared) or in the one table (global).  Blocks add their tables to the one table at their end,
+ *               or leave them apart (bins_apart.c)
  *     finish    a thread per bin: the outputs from the words, which are then zero for the next launch (shared)
  *     clear     zeros into the table before all of this (global)
  *
@@ -350,7 +351,7 @@ static void add_tables(struct bins *b, kb_val bins)
     kb *k = b->g->k;
     struct bins all;
     const bool parted = bins_parted(b->g->c);
-    bins_result(b->g, &all);
+    bins_destination(b->g, &all);
     LET(shift, kb_rem(k, kb_mul(k, kb_block(k), kb_threads(k)), kb_max(k, bins, 1)));
     kb_for(k, i, kb_tid(k), bins, kb_threads(k)) {
         LET(turned, kb_add(k, i, shift));

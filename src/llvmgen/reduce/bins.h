@@ -31,7 +31,7 @@ int bins_all_words(const struct bins *b);
 void bins_global_table(struct gen *g, struct bins *b, bool fixed);
 /* Where blocks leave what they have, and one thread what its block has of a bin (i32), if that is something (bins_apart.c); the
  * kernel that joins tables which lie apart. */
-void bins_result(struct gen *g, struct bins *all);
+void bins_destination(struct gen *g, struct bins *all);
 void bins_leave(struct bins *all, kb_val bin, kb_tup x, kb_val some);
 void bins_finish_apart(struct gen *g);
 /* The state of words first, first + step, … below end, i32 or i64, and whether any is not zero. */
@@ -79,7 +79,7 @@ void bins_share_tables(struct gen *g);
 void bins_blocks(const struct bins *b, kb_val *block, kb_val *blocks);
 /* All elements of the block to its tables, in tiles of vectors that go round-robin to the blocks.  All threads. */
 void bins_add_elements(struct bins *b);
-/* All elements of the block, to tables of each thread, and these to the one in global memory. */
+/* All elements of the block, to tables of each thread, and these to where bins_leave() writes. */
 void bins_add_private(struct gen *g);
 
 #endif

@@ -21,7 +21,7 @@ static void apart_tables(struct gen *g, struct bins *b, kb_val tables)
     }
 }
 
-void bins_result(struct gen *g, struct bins *all)
+void bins_destination(struct gen *g, struct bins *all)
 {
     kb *k = g->k;
     if (!bins_apart(g->c, g->p)) {

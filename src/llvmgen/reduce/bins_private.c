@@ -4,7 +4,7 @@
  *     clear own table
  *     for each own element:  own table[bin] := own table[bin] * element       no other thread touches these words
  *     barrier
- *     each bin of all tables to the one table in global memory
+ *     each bin of all tables to the one table in global memory, or to the block's own there (bins_apart.c)
  *
  * The words of a bin lie side by side, word (bin, thread) at bin * threads + thread: whatever bins the lanes of a warp
  * have, they meet in no bank.
@@ -161,7 +161,7 @@ void bins_add_private(struct gen *g)
     struct bins all;
     struct columns c;
     const bool columns = bins_columns(g->p);
-    bins_result(g, &all);
+    bins_destination(g, &all);
     for (int w = 0; w < bins_all_words(&b); w++) {
         b.table[w] = kb_shared_v(k, bins_word_type(g, w), gen_tunable(g, TN_BINS) * threads, "table");
         b.mine[w] = kb_advance(k, b.table[w], kb_tid(k));

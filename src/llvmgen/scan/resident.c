@@ -20,8 +20,7 @@
 #include "lines.h"
 #include "tile.h"
 
-/* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives.
- */
+/* The combination of the threads, of which the leading ones have something, in all threads.  The whole block arrives. */
 static kb_tup combine_threads(struct gen *g, kb_tup x, kb_val valid)
 {
     kb *k = g->k;
@@ -69,8 +68,7 @@ static kb_tup prefix_of(struct gen *g, struct ticket t, kb_val index)
     return kb_get(k, prefix);
 }
 
-/* The last block has seen the tiles of its own row, and waits for those of the others, `before` of them.
- */
+/* The last block has seen the tiles of its own row, and waits for those of the others, `before` of them. */
 static void finish_epoch(struct gen *g, struct ticket t, kb_val before)
 {
     kb *k = g->k;

@@ -96,8 +96,7 @@ void scan_ring_bounds(struct scan_ring *r);
 
 /* Store the total of a warp's part of the tile, which lane 0 has. */
 void scan_ring_publish_part(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val warp, struct run total);
-/* What comes before this warp's part of the tile, and the tile's total; waits until all parts are stored.  All lanes.
- */
+/* What comes before this warp's part of the tile, and the tile's total; waits until all parts are stored.  All lanes. */
 struct run scan_ring_parts(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity, struct run *total);
 /* One whole warp: publish the tile's total; the warp does not use the stage afterwards. */
 void scan_ring_publish(const struct scan_ring *r, const struct scan_ring_tile *t, kb_val parity);

@@ -81,10 +81,9 @@ struct items {
     struct gen *g;
     struct scan_segment *segment;
     int n;
-    int stretch; /* consecutive positions at a time, where not all are: n divided by this are KB_WARP * stretch apart; 0
-                  */
-    kb_val base; /* i64 position where the tile begins */
-    kb_val own;  /* i32, relative to base */
+    int stretch; /* consecutive positions at a time, where not all are: n divided by this are KB_WARP * stretch apart; 0 */
+    kb_val base;     /* i64 position where the tile begins */
+    kb_val own;      /* i32, relative to base */
     kb_val valid;    /* i32: positions from base on that are inside, at least 1 */
     kb_val is_start; /* bool: base + own is where the scan begins */
     bool staged;     /* a block's tile, own = thread * n: vectors of consecutive threads, through the transpose `stage`;
@@ -118,8 +117,7 @@ struct items {
 
     kb_val full; /* bool: the whole tile is inside; staged or apart: set by the caller */
     bool whole;  /* while the code for full tiles is emitted */
-    int beside;  /* 1: `direct` begins with the element before the first position, and has the one after the last; or 0
-                 */
+    int beside; /* 1: `direct` begins with the element before the first position, and has the one after the last; or 0 */
     struct direct direct[SCAN_ITEMS_MAX + 2];
     kb_val head[SCAN_ITEMS_MAX];  /* bool: a segment begins here by flags or rows */
     kb_val tail[SCAN_ITEMS_MAX];  /* bool, with rows: a segment ends here */
@@ -259,8 +257,7 @@ kb_tup kept_total(const struct items *h);
 /* Bits [own, own + n) of a bitmap of the tile's positions (u32, scan_mark_words() of them) become heads. */
 void items_take_marks(struct items *h, kb_ptr map);
 
-/* ---- the same by a whole block (block_marks.c) --------------------------------------------------------------------
- */
+/* ---- the same by a whole block (block_marks.c) -------------------------------------------------------------------- */
 
 /* Where segments between offsets begin in the block's only tile.  One after the other, by the whole block, without a
  * barrier but those of the last two: */
@@ -293,8 +290,7 @@ bool packed_fits(const struct problem *p, int n, int stretch);
 int packed_slot(const struct problem *p);
 /* Word w of the bytes that are number `slot` of the direct inputs; after a load of whole words it is such a one. */
 kb_val packed_word(const struct items *h, int slot, int w);
-/* h->word where the tile is not full, from its bytes, which begin at a multiple of 4; what lies outside means nothing.
- */
+/* h->word where the tile is not full, from its bytes, which begin at a multiple of 4; what lies outside means nothing. */
 void packed_load_part(struct items *h, kb_ptr from);
 /* The bytes of h->state_word that are inside; `to` as above. */
 void packed_store_part(struct items *h, kb_ptr to);

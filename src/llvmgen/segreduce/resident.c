@@ -55,8 +55,7 @@ static void row_points(const struct resident *team, struct kept *w, int i, struc
     }
 }
 
-/* resident_gen.h.  A block has met since its warps read what the
- * one before left there. */
+/* See resident_gen.h.  Before a warp writes its aggregate, all have read those of the row before, as the block has met since. */
 static void meet(const struct resident *team, int n, const struct field *at, int segments, kb_val *x)
 {
     (void)segments; /* one */

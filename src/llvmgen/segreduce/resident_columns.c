@@ -108,8 +108,8 @@ static void show(const struct columns *c, kb_arr to, kb_val from, int pitch, con
     }
 }
 
-/* Of every column of the thread, from what the threads of the block that share it have, the total in all of them.  As many lanes
- * as a team has warps take a column.  Between the two barriers all read, and nobody writes what others read. */
+/* x[s] := the total of column s over all threads of the block that share it.  As many lanes as a team has warps take a column.
+ * Between the two barriers all read, and nobody writes what others read. */
 static void meet_in_block(const struct columns *c, const struct joined *j, kb_tup *x)
 {
     kb *k = c->team.g->k;
@@ -223,13 +223,14 @@ static void columns_map(const struct columns *c, struct kept *w, const kb_tup *r
     }
 }
 
-/* The thread's columns, and which of its places they have.  Where there are none, the columns are the last ones. */
-static kb_val columns_at(const struct columns *c, kb_val group, struct kept *w, struct direct *d)
+/* The thread's columns of this round (i64) of all blocks, and which of its places they have.  Where there are none, the
+ * columns are the last ones. */
+static kb_val columns_at(const struct columns *c, kb_val round, struct kept *w, struct direct *d)
 {
     struct gen *g = c->team.g;
     kb *k = g->k;
     const kb_val segments = gen_value(g, VAL_SEGMENTS);
-    LET(number, kb_add(k, kb_mul(k, group, KB_WARP * c->teams), kb_cast(k, c->column, TY_I64)));
+    LET(number, kb_add(k, kb_mul(k, round, KB_WARP * c->teams), kb_cast(k, c->column, TY_I64)));
     LET(exists, kb_lt(k, number, segments));
     LET(there, kb_min(k, number, kb_sub(k, segments, c->across)));
     const kb_val left = kb_sub(k, kb_cast(k, c->team.length, TY_I32), c->group);

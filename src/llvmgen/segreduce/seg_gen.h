@@ -35,8 +35,7 @@ struct team {
     kb_val rank; /* i32 of this thread in the team */
 };
 /* Reduce n stretches side by side, so that all their loads are in flight together.  `longest`: i64 >= last - first of
- * each of them, and equal to it where a warp has only one stretch; as uniform as a team is wide.  Whole teams arrive.
- */
+ * each of them, and equal to it where a warp has only one stretch; as uniform as a team is wide.  Whole teams arrive. */
 void stretches_reduce(struct gen *g, const struct team *team, int n, struct stretch *stretch, kb_val longest);
 /* How many lanes of the team hold something then, counted from the first; at least 1. */
 kb_val stretch_valid(struct gen *g, const struct team *team, const struct stretch *stretch);

@@ -205,8 +205,7 @@ static void block_takes_strip(struct gen *g)
         strip_open(g, &s, number);
         s.group = kb_warp(k);
         struct run_var carry = run_var_new(g, run_none(g));
-        /* Totals alternate between two places: a thread that writes one has passed the barrier after which all have read it.
-         */
+        /* Totals alternate between two places: a thread that writes one has passed the barrier after which all have read it. */
         kb_var turn = kb_var_new(k, kb_imm(k, TY_I32, 0), "turn");
         struct direct_vars ahead = { .declared = false };
         fetch_tile(g, &s, kb_imm(k, TY_I64, 0), &ahead);

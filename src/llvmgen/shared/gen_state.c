@@ -353,8 +353,7 @@ kb_arr state_shared(struct gen *g, int count, const char *name)
     return kb_shared(g->k, g->nfields, g->field, count, name);
 }
 
-/* init combined on the left; without elements, init or the identity alone (checked before the launch where neither is).
- */
+/* init combined on the left; without elements, init or the identity alone (checked before the launch where neither is). */
 static kb_tup with_init(struct gen *g, struct point *pt, int r, kb_tup total, kb_val empty)
 {
     kb *k = g->k;

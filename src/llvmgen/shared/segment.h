@@ -48,8 +48,7 @@ struct gaps pieces_from(struct gen *g, kb_val base);
 kb_val pieces_between(struct gen *g);
 /* As seen from a position that is i32 `at` further. */
 struct gaps gaps_at(struct gen *g, const struct gaps *from, kb_val at);
-/* A known distance further, in few instructions, and without `skipped`: what has to be added to that and to `plus`, i64.
- */
+/* A known distance further, in few instructions, and without `skipped`: what has to be added to that and to `plus`, i64. */
 kb_val gaps_pass(struct gen *g, struct gaps *from, int distance, int plus);
 
 /* One thread, in a segment that is entered: applies init, treats the empty case and stores the outputs.  The second

@@ -8,7 +8,8 @@
  *   private  the same with a table for every thread (`lanes` is 1): see bins_private.c
  *   rows     a block takes rows one after the other, each with tables of its own (`parts` is 1), and writes the outputs
  *   parts    as shared, but the tables of a block have a part of the bins (`parts` is 2 or more): blocks side by side have
- *            different parts and read the same elements.  The table in global memory is that of `global`
+ *            different parts and read the same elements.  The table in global memory is that of `global`, but for states of
+ *            several words, which are left apart as those of `shared`
  *   global   one table in global memory, for any number of bins (`bins` is 0).  It lies in scratch memory, and a kernel
  *            clears it first: beside what such a table costs, that kernel is cheap
  */
@@ -125,7 +126,7 @@ bool reduce_bins_fits(const struct problem *p, const struct device *d, struct ar
 }
 
 /* A few elements of a thread at once: each has its own code, and more of it where it locks a bin.  Of parts few elements are
- * the block's own, and the more there are at once, the fewer lanes wait for the others. */
+ * the block's own: the more of them a lane looks through at once, the more alike are the numbers that lanes find. */
 static void choose_items(struct plan_case *c, const struct problem *p)
 {
     enum { AT_ONCE = 8, LOCKED_AT_ONCE = 4, OWN_AT_ONCE = 16 };
@@ -161,16 +162,16 @@ void bins_add_cases(struct planner *pl, const struct strategy *row, const struct
     /* vectors save little beside locks (by the model, not measured) */
     const bool locks = bins_locked(p) && s->lanes != 1 && !plan_pinned(pl);
     const char *names[] = { s->name, locks ? s->name : arena_printf(&pl->s->arena, "%s_unaligned", s->name) };
-    for (int i = locks; i < 2; i++) {
-        struct plan_case *c = plan_case_add(pl, row, names[i], s->guard);
+    for (int unaligned = locks ? 1 : 0; unaligned < 2; unaligned++) {
+        struct plan_case *c = plan_case_add(pl, row, names[unaligned], s->guard);
         struct formula aligned = { 0 };
         plan_case_variant(pl, c, s->variant);
-        if (i)
+        if (unaligned)
             plan_set(c, TN_VECTOR, 1, NULL);
         plan_set(c, TN_LANES, s->lanes, NULL);
         plan_set(c, TN_BINS, s->bins, NULL);
         plan_set(c, TN_PARTS, s->parts, NULL);
-        if (!plan_pinned(pl)) /* what the user sets for rows leaves the others as they are */
+        if (!plan_pinned(pl)) /* the user's `parts` are those of a strategy that the user has chosen */
             c->tunable[TN_PARTS] = s->parts;
         choose_items(c, p);
         if (bins_parted(c))
@@ -179,11 +180,11 @@ void bins_add_cases(struct planner *pl, const struct strategy *row, const struct
         else if (bins_locked(p))
             plan_set(c, TN_MIN_BLOCKS, 1, "left alone, ptxas spills states of several words to fit a third block");
         reduce_usual(pl, c);
-        c->aligned = !i && c->tunable[TN_VECTOR] > 1;
+        c->aligned = !unaligned && c->tunable[TN_VECTOR] > 1;
         const int64_t room = (int64_t)c->tunable[TN_BINS] * (bins_parted(c) ? c->tunable[TN_PARTS] : 1);
         if (room && room < s->most)
             c->code.guard = f_and(s->guard, f_le(rows ? row_bins(p) : segments_count(p), room));
-        if (i || !c->aligned)
+        if (unaligned || !c->aligned)
             return;
         if (rows) /* each begins with a vector */
             c->code.guard = f_and(c->code.guard, f_eq(f_mod(segments_length(p), c->tunable[TN_VECTOR]), 0));
@@ -223,10 +224,9 @@ static struct formula worthwhile(const struct problem *p)
     return f_le(segments_count(p), bins_placed(p) ? f_div(count, f_const(SPARED)) : count);
 }
 
-/* All parts of the bins read all elements, and each block adds its tables to the one in global memory.  H200, us, by 65536,
- * 131072, 262144 random keys, and the one table in parentheses: counts of 2^26 110, 152, 242 (752, 740, 684), of 2^24 36, 50, 139
- * (193, 193, 179), of 2^22 22 (52); sums of 2^26 f32 382, 431, 576 (779, 769, 712), of 2^24 103, 122, 298 (202, 200, 186), of 2^22 56
- * (54); one key alone of 131072 132 and 249 (1690, 3841). */
+/* All parts of the bins read all elements, and each block adds its tables to the one in global memory.  H200, by 65536 random
+ * keys, the one table in parentheses: counts of 2^26, 2^24, 2^22 elements 110, 36, 22 us (752, 193, 52), sums of f32 382, 103, 56
+ * (779, 202, 54); more keys are in docs/design/reduce-bins.md. */
 static struct formula parts_pay(const struct planner *pl, struct formula guard)
 {
     enum { COUNTED = 64, ELEMENTS = 128 }; /* of a bin */
@@ -241,14 +241,20 @@ struct room {
     int threads, lanes, bytes, parts;
 };
 
+/* So many bins have room in `bytes` of shared memory: of a table for the block (lanes 0), or of one for so many lanes. */
+static int64_t bins_of_room(const struct problem *p, int bytes, int threads, int lanes, int64_t most)
+{
+    const int room = bytes / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
+    return most < room ? (most > 1 ? most : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
+}
+
 /* The cases of a room; true where it has room for all bins that there may be, or the user says how many it has. */
 static bool plan_room(struct planner *pl, const struct strategy *row, const struct room *of, int64_t lo, int64_t hi,
                       struct formula guard)
 {
     const struct problem *p = pl->plan->problem;
     const int lanes = plan_setting(pl, TN_LANES, of->lanes), threads = plan_setting(pl, TN_THREADS, of->threads);
-    const int room = of->bytes / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
-    const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
+    const int64_t bins = bins_of_room(p, of->bytes, threads, lanes, hi);
     if (lo <= bins * (of->parts ? of->parts : 1))
         bins_add_cases(pl, row, &(struct bins_shape){ of->name, of->variant, lanes, (int)bins, hi, of->parts, guard });
     return hi <= bins || plan_overrides(pl, TN_BINS);
@@ -264,8 +270,8 @@ static struct room room_of_most(const struct planner *pl, const char *name, int 
                                           : (struct room){ name, "most", THREADS_MOST, 0, most, parts };
 }
 
-/* A table per warp for few bins, a table per block for more, and one of all that a block can have.  As few bins as warps can
- * have, of states that are locked, have tables of threads (not measured). */
+/* A table per warp for few bins, a table per block for more, and one of all that a block can have.  States that are locked skip
+ * the tables of warps: for as few bins there are tables of threads (not measured). */
 static bool plan_shared(struct planner *pl, const struct strategy *row, int64_t lo, int64_t hi, struct formula guard)
 {
     const int most = most_bytes(pl);
@@ -298,10 +304,9 @@ static void plan_rows(struct planner *pl, const struct strategy *row, struct for
     enum { ROWS = 8 }; /* at least a row for so many multiprocessors */
     const struct problem *p = pl->plan->problem;
     const int lanes = plan_setting(pl, TN_LANES, 0), threads = plan_setting(pl, TN_THREADS, THREADS);
-    const int room = SHARED_USUAL / (shared_bytes(p) * (lanes > 0 && lanes < threads ? threads / lanes : 1));
     int64_t lo, hi;
     row_bins_range(pl, &lo, &hi);
-    const int64_t bins = hi < room ? (hi > 1 ? hi : 1) : room > EVEN ? room / EVEN * EVEN : room > 1 ? room : 1;
+    const int64_t bins = bins_of_room(p, SHARED_USUAL, threads, lanes, hi);
     const bool asked = plan_overrides(pl, TN_PARTS);
     guard = asked ? (struct formula){ 0 } : f_and(guard, f_ge(f_mul(kept_rows(p), ROWS), f_sms()));
     if (bins_counters(p))

@@ -41,8 +41,9 @@ bool bins_of_rows(const struct plan_case *c);
  * there are as many parts as the launch's bins need, up to `parts`. */
 bool bins_parted(const struct plan_case *c);
 /* Do blocks leave their tables apart, for the kernel that writes the outputs to join?  Where bins are locked, blocks would wait
- * for each other at every bin.  Lanes that join a bin. */
+ * for each other at every bin. */
 bool bins_apart(const struct plan_case *c, const struct problem *p);
+/* Lanes that join what tables which lie apart have of a bin. */
 static inline int bins_joined_by(const struct plan_case *c) { return bins_parted(c) ? 1 : 32; }
 /* Bins that the table in global memory of a case with tables in shared memory has room for. */
 int bins_capacity(const struct plan_case *c, const struct problem *p);

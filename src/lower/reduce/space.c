@@ -104,8 +104,7 @@ static bool check_clusters(struct planner *pl, const struct plan_case *c)
                               "not every device with clusters holds a cluster of more than 8 blocks");
 }
 
-/* Launch the first kernel, whose blocks combine by clusters first where the tunable says so.  False after a diagnostic.
- */
+/* Launch the first kernel, whose blocks combine by clusters first where the tunable says so.  False after a diagnostic. */
 static bool launch_grid(struct planner *pl, struct plan_case *c, struct formula blocks)
 {
     plan_launch(pl, c, 0, blocks);

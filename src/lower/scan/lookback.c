@@ -171,8 +171,7 @@ static struct formula few_long_rows(const struct problem *p)
     return f_lt(f_mul(scan_segments(p), SLOPE), f_mul(f_sms(), beyond));
 }
 
-/* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor.
- */
+/* The cases of a variant take what fits the device at once, and at most so many quarters of a tile per multiprocessor. */
 static void add_own(struct planner *pl, const struct strategy *row, const char *variant, const char *name, int quarters)
 {
     const int from = pl->plan->ncases;
