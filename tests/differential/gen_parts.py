@@ -19,7 +19,7 @@ class Parts:
         self.make = Expressions(random)
         self.operators = Operators(random, self.make)
         self.small = self.zeros_alike = False
-        self.skip, self.tables, self.table, self.rows = set(), set(), None, None
+        self.skip, self.tables, self.table, self.rows, self.columns = set(), set(), None, None, None
 
     def chance(self, p):
         return self.random.random() < p

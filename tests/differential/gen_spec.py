@@ -11,8 +11,36 @@ from spec import Array, iteration_space, joined, named, spelled, tables
 class SpecMaker(By, Kept, Placed, Parts):
     """A method for each kind."""
 
+    def mapped(self):
+        """Columns, reduced and mapped with their results: what stays in registers, by vectors of neighbours."""
+        r = self.random
+        rank = r.choice([2, 3, 3])
+        self.dims, self.skip, self.tables, self.near = DIMS[:rank], set(), set(), 0.0
+        self.groups, self.apart, self.columns = [[d] for d in self.dims], False, self.dims[-1]
+        t, gone = r.choice(['f32', 'f32', 'i32', 'i32', 'f64', 'i16', 'u8']), r.choice(self.dims[:-1])
+        kind = f'{t}[{joined(self.dims)}]'
+        self.spec = {'kind': 'reduce', 'inputs': {'u': kind, 'v': f'{t}[{self.dims[-1]}]', 'w': f'{t}[{self.dims[0]}]'},
+                     'over': gone, 'outputs': {}, 'operator': r.choice(['add', 'max', 'min', 'max'] + ['xor'] * (t in INTS))}
+        place = [f'{t}(index({d}))' for d in self.dims]
+
+        def terms(count):
+            near = [f'u[{", ".join(str(r.choice([0, 0, 1, -1])) for _ in self.dims)}]' for _ in range(3)]
+            return ' - '.join(['u'] + r.sample(near + ['v', 'w', *place], count))
+        self.spec['map'] = terms(r.randrange(3))
+        result = {'u8': 'u32', 'i16': 'i32'}.get(t, t) if self.spec['operator'] == 'add' else t
+        for i in range(r.choice([1, 1, 2])):
+            self.spec['outputs'][f'out{i}'] = {'type': f'{t}[{joined(self.shuffled(self.dims))}]', 'value': f'{terms(r.randrange(3))} - {t}(r)'}
+        if self.chance(0.5):
+            self.spec['outputs']['each'] = {'type': f'{result}[{joined(self.shuffled([d for d in self.dims if d != gone]))}]', 'value': 'r'}
+        if self.chance(0.5):
+            self.spec['boundary'] = r.choice(BOUNDARIES[:4])
+        self.small = True
+        return self.finish()
+
     def reduce(self):
         r = self.random
+        if self.chance(0.08):
+            return self.mapped()
         segmented = self.chance(0.2)
         self.begin('reduce', 1 if segmented else None)
         self.skip = set()

@@ -55,6 +55,8 @@ def make_run(r, maker, spec):
     outputs = [Array(n, e) for n, e in spec['outputs'].items()]
     names = dimension_names(spec)
     sizes = sizes_of(r, [d for d in names if d not in ('k', 'p', 'q', 'e', *OWN)], (20000 if spec['kind'] in ('stencil', 'map') else 70000) if r.random() < 0.4 else 1500)
+    if maker.columns and r.random() < 0.7:  # whole vectors, of one row or of several
+        sizes[maker.columns] = r.choice([2, 4, 6, 8, 12, 20, 32, 36, 64])
     if 'at(' in str(spec):  # what is read at places has elements
         sizes = {d: max(1, n) for d, n in sizes.items()}
     if 'q' in names:
