@@ -78,8 +78,7 @@ static bool take_option(struct options *o, const char *name, char *value)
     return true;
 }
 
-/* The peers work on the runtime's device, the first: the one that was asked for becomes that, before the driver looks.
- */
+/* The peers work on the runtime's device, the first: the one that was asked for becomes that, before the driver looks. */
 static void hide_others(struct options *o)
 {
     char number[16];

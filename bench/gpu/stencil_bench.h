@@ -35,8 +35,7 @@ struct field {
     const double *param;
     int64_t extent[3];
 };
-/* STENCIL_PERIOD scalars, malloc'd; NULL: no memory. Input k is this block from stencil_first(k) on, again and again.
- */
+/* STENCIL_PERIOD scalars, malloc'd; NULL: no memory. Input k is this block from stencil_first(k) on, again and again. */
 void *stencil_block(enum scalar type);
 int64_t stencil_first(int input);
 double stencil_element(const struct field *f, int input, int64_t element);

@@ -46,8 +46,7 @@ static void reduce_block(void *const *args)
 static const struct machine BLOCK = { "reduce_block", 1, { reduce_block }, 128, 1, 16, 0, 1, 1, false };
 
 /* ---- last block: 1 no barrier, 2 no release, 3 no acquire, 4 no barrier after the broadcast, 5 counter not reset,
- *      6 the release comes before the store --------------------------------------------------------------------------
- */
+ *      6 the release comes before the store -------------------------------------------------------------------------- */
 static void reduce_last(void *const *args)
 {
     const int32_t n = ARG(int32_t, ARG_N), fault = ARG(int32_t, ARG_FAULT);

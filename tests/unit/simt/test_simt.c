@@ -180,8 +180,7 @@ Test(simt, memory_depends_on_resident_blocks_only)
     simt_control_destroy(control);
 }
 
-/* ---- several executors at once --------------------------------------------------------------------------------------
- */
+/* ---- several executors at once -------------------------------------------------------------------------------------- */
 static void *run_seeds(void *result)
 {
     uint64_t *switches = result;
