@@ -16,7 +16,7 @@ class SpecMaker(By, Kept, Placed, Parts):
         r = self.random
         rank = r.choice([2, 3, 3])
         self.dims, self.skip, self.tables, self.near = DIMS[:rank], set(), set(), 0.0
-        self.groups, self.apart, self.columns = [[d] for d in self.dims], False, self.dims[-1]
+        self.groups, self.apart, self.columns, self.small = [[d] for d in self.dims], False, self.dims[-1], True
         t, gone = r.choice(['f32', 'f32', 'i32', 'i32', 'f64', 'i16', 'u8']), r.choice(self.dims[:-1])
         kind = f'{t}[{joined(self.dims)}]'
         self.spec = {'kind': 'reduce', 'inputs': {'u': kind, 'v': f'{t}[{self.dims[-1]}]', 'w': f'{t}[{self.dims[0]}]'},
@@ -34,7 +34,6 @@ class SpecMaker(By, Kept, Placed, Parts):
             self.spec['outputs']['each'] = {'type': f'{result}[{joined(self.shuffled([d for d in self.dims if d != gone]))}]', 'value': 'r'}
         if self.chance(0.5):
             self.spec['boundary'] = r.choice(BOUNDARIES[:4])
-        self.small = True
         return self.finish()
 
     def reduce(self):

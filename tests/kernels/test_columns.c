@@ -379,6 +379,14 @@ Test(columns, mapped_with_other_settings)
     }
 }
 
+/* Rows of pairs: vectors of two are for long columns. */
+Test(columns, mapped_in_pairs)
+{
+    static const char spec[] = PLANES("f32") "operator: add\noutputs: {y: {type: 'f32[b, m, n]', value: x - r}}\n";
+    run_once(spec, NULL, (int64_t[]){ 1, 16, 66 }, 0, "seed:1,race,uninit,guard,sms:1", "columns_16_scalar");
+    run_once(spec, NULL, (int64_t[]){ 1, 200, 66 }, 0, "seed:1,race,uninit,guard,sms:1", "columns_256");
+}
+
 Test(columns, mapped_by_a_warp) { check_mapped("32", "0", "8", "1", "0"); }
 Test(columns, mapped_by_warps_of_a_block) { check_mapped("128", "1", "8", "1", "0"); }
 Test(columns, mapped_by_two_warps) { check_mapped("128", "2", "4", "1", "1"); }

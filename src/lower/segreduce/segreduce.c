@@ -105,8 +105,7 @@ bool segreduce_check_tunables(struct planner *pl, const struct plan_case *c, boo
                                   "a thread holds at most 64 elements, of all its segments together" },
                                 { vector > (vectors ? access_vector_width(p) : 1) || !segreduce_power_of_two(vector),
                                   "the vector must be a power of two, no wider than 16 bytes of the widest array; 1 "
-                                  "where neither elements of a segment "
-                                  "nor segments lie side by side" },
+                                  "where neither elements nor segments lie side by side" },
                                 { !segreduce_power_of_two(c->tunable[TN_LANES]), "lanes must be a power of two" },
                                 { 0 } };
     return plan_consistent(pl, c, m);

@@ -54,8 +54,6 @@ Test(row_shapes, columns_by_length)
         { "sm_90", "any", { 128, 1 << 18 }, "columns_128" },
         { "sm_90", "any", { 129, 1 << 18 }, "columns_256" },
         { "sm_90", "any", { 128, 4095 }, "columns_128_scalar" }, /* rows are not whole vectors */
-        { "sm_90", "any", { 16, 66 }, "columns_16_scalar" },     /* vectors of two stay for longer ones */
-        { "sm_90", "any", { 200, 66 }, "columns_256" },
         { "sm_90", "run", { 512, 1 << 16 }, "columns_512_scalar" },
         { "sm_80", "any", { 512, 1 << 16 }, "columns_512" },
         { "sm_80", "any", { 1025, 1 << 16 }, "strips" },
