@@ -264,6 +264,8 @@ struct num ref_apply(const struct ref *r, const struct expr *e, const struct num
     if (rounding != ROUND_NONE && isfinite(out.v.f)) {
         double times = (rounding == ROUND_LIBRARY ? 8 : 1) * fmax(1, r->combine_factor);
         out.err += times * (ref_unit(e->type) * (rounded_magnitude(r, e, arg, out.v) + out.err) + tiny(e->type));
+        if (e->type != TY_F64 && problem_exp_falls(r->p, NULL, e))
+            out.err += FLT_MIN;
     }
     out = ref_limit(e->type, out);
     if (outgrew(r, e, arg, out))

@@ -13,7 +13,10 @@
 
 enum kb_sreg { KB_SREG_TID, KB_SREG_BLOCK, KB_SREG_BLOCKS, KB_SREG_CLUSTER_RANK, KB_SREG_COUNT };
 /* Numbers of kb_target.math beside those of functions.def. */
-enum { KB_FN_FMOD = 1000 /* x - y * trunc(x / y), exact */ };
+enum {
+    KB_FN_FMOD = 1000, /* x - y * trunc(x / y), exact */
+    KB_FN_EXP_FALLING  /* of x <= 0, or NaN; what is less than 2^-126 may be 0 */
+};
 /* KB_VOTE_HERE: KB_VOTE_ALL among the lanes that are at this place with the one that asks. */
 enum kb_vote { KB_VOTE_ANY, KB_VOTE_ALL, KB_VOTE_HERE, KB_VOTE_BALLOT, KB_VOTE_MATCH };
 
@@ -70,7 +73,7 @@ struct kb_target {
     void (*placed)(kb *k, LLVMValueRef at, int bytes, int rank, const LLVMValueRef index[3], const char *name);
     void (*backoff)(kb *k, int nanoseconds);
     LLVMValueRef (*math)(kb *k, int fn, enum ty ty, int n,
-                         LLVMValueRef *args); /* f32 or f64 only; enum fn or KB_FN_FMOD */
+                         LLVMValueRef *args); /* f32 or f64 only; enum fn or KB_FN_… */
     /* minimumNumber and maximumNumber of IEEE 754-2019; NULL: no instruction for f16, bf16. */
     LLVMValueRef (*extreme)(kb *k, bool maximum, enum ty ty, LLVMValueRef a, LLVMValueRef b);
     /* x * y + z in f16 or bf16, rounded once; NULL, or a NULL result: no instruction for it. */

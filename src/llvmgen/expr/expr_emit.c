@@ -15,7 +15,7 @@
 
 void emit_env_init(struct emit_env *env, emit_leaf leaf, void *user, const struct problem *p)
 {
-    *env = (struct emit_env){ .leaf = leaf, .user = user };
+    *env = (struct emit_env){ .leaf = leaf, .user = user, .p = p };
     if (p) {
         env->let = p->let;
         env->nlets = p->nlets;
@@ -212,7 +212,8 @@ static kb_val emit_if(kb *k, struct emit_env *env, const struct expr *e)
 static kb_val emit_operation(kb *k, struct emit_env *env, const struct expr *e)
 {
     kb_val arg[OPERANDS_MAX];
-    if (env->is_index && e->kind == EX_BINARY && e->op == BIN_EQ && e->arg[0]->kind == EX_INDEX)
+    if (env->is_index && e->kind == EX_BINARY && e->op == BIN_EQ && e->arg[0]->kind == EX_INDEX &&
+        e->arg[0]->which == env->indexed)
         return env->is_index(k, env, emit_expr(k, env, e->arg[1]));
     for (int i = 0; i < e->nargs; i++)
         arg[i] = emit_expr(k, env, e->arg[i]);
@@ -226,7 +227,10 @@ static kb_val emit_operation(kb *k, struct emit_env *env, const struct expr *e)
         const kb_val v = emit_binary(k, (enum binary)e->op, arg[0], arg[1]);
         return e->field == FUSES ? kb_fusing(k, v) : v;
     }
-    case EX_CALL: return emit_function(k, (enum fn)e->op, e->nargs, arg);
+    case EX_CALL:
+        if (problem_exp_falls(env->p, env->op, e))
+            return kb_math(k, KB_FN_EXP_FALLING, e->nargs, arg);
+        return emit_function(k, (enum fn)e->op, e->nargs, arg);
     default: return kb_cast(k, arg[0], e->type);
     }
 }

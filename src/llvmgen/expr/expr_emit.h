@@ -55,10 +55,12 @@ struct emit_tiles {
 
 struct emit_env {
     emit_leaf leaf;
-    kb_val (*is_index)(kb *k, struct emit_env *env, kb_val i); /* is i (i64) the only index?  NULL: compare them */
+    kb_val (*is_index)(kb *k, struct emit_env *env, kb_val i); /* is i (i64) the index?  NULL: compare them */
+    int indexed;                                               /* … of which dimension */
     /* An index, which is not negative, by a size that is not 0 (i64); NULL: as all are divided. */
     kb_val (*quotient)(kb *k, struct emit_env *env, kb_val index, int size);
     void *user;            /* the callbacks' */
+    const struct problem *p;
     const struct let *let; /* what EX_LET refers to */
     int nlets;
     struct emit_cached *cache; /* of each let, the operator's own or the problem's; NULL before the first is used */

@@ -260,7 +260,7 @@ static void loaded_point(const struct items *h, struct point *pt, int i)
         pt->towards = h->g->p->reverse ? -1 : 1;
     }
     if ((h->counted || (h->ring && scan_ring_keeps(h->g->p))) && h->g->p->rank == 1 && !h->g->p->reverse)
-        point_is_near(pt, kb_add(h->g->k, h->base, kb_cast(h->g->k, h->own, TY_I64)), i);
+        point_is_near(pt, 0, kb_add(h->g->k, h->base, kb_cast(h->g->k, h->own, TY_I64)), i);
 }
 
 /* Where neighbours come from registers, conditions after the last position mean nothing. */

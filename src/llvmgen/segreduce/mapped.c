@@ -31,7 +31,7 @@ static void map_elements(const struct mapped *m, kb_val at, int n, bool aligned)
         there[j] = &pt[j];
     }
     if (m->q)
-        quotients_take(g, m->q, 0, pt, n);
+        quotients_take(m->q, 0, pt, n);
     outputs_store_at(AT_RESULT, there, n, aligned);
 }
 
@@ -40,9 +40,15 @@ static void map_vector(struct mapped *m, const struct quotients *q, kb_val at, k
 {
     kb *k = m->g->k;
     kb_if(k, kb_and(k, kb_ge(k, at, first), kb_le(k, kb_add(k, at, vector), last))) {
-        m->q = q;
-        map_elements(m, at, vector, true);
-        m->q = NULL;
+        kb_if(k, q->fits) {
+            m->q = q;
+            map_elements(m, at, vector, true);
+            m->q = NULL;
+        }
+        kb_else
+        {
+            map_elements(m, at, vector, true);
+        }
     }
     kb_else
     {
@@ -64,7 +70,7 @@ static void segment_map(struct gen *g, struct segment *seg, kb_val first, kb_val
     segment_enter(g, seg);
     segment_point(g, &here, seg, first, kb_imm(k, TY_I32, 0), 0);
     here.state = results;
-    quotients_begin(g, &q, &here, vector);
+    quotients_begin(&q, &here, vector);
     LET(begin, kb_and(k, first, -(int64_t)vector));
     LET(own, kb_add(k, begin, kb_cast(k, kb_mul(k, team->rank, vector), TY_I64)));
     kb_for(k, at, own, last, (int64_t)team->lanes * vector) {

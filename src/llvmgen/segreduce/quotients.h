@@ -8,12 +8,12 @@
 struct quotients {
     const struct expr *of; /* the division, of the value of an output; NULL: there is none */
     kb_val divisor, high, low;
-    kb_val fits; /* bool */
+    kb_val fits; /* bool: they may be taken */
 };
-/* Of the row of the point, which has its results, for vectors of n points. */
-void quotients_begin(struct gen *g, struct quotients *q, struct point *pt, int n);
+/* Of the row of the point, which has its results, for a thread with n of its points, or more. */
+void quotients_begin(struct quotients *q, struct point *pt, int n);
 /* The values of n points take the quotients from here: of one row (next 0), or of a row each, whose quotients are side by side
- * (next 1). */
-void quotients_take(struct gen *g, const struct quotients *q, int next, struct point *pt, int n);
+ * (next 1); where they fit. */
+void quotients_take(const struct quotients *q, int next, struct point *pt, int n);
 
 #endif

@@ -11,10 +11,13 @@
 struct rows {
     struct resident team;
     int lanes;                /* 0: the block, or the cluster */
+    bool regular;             /* all segments are so long */
     kb_val rank;              /* i32, in the team */
+    kb_val own;               /* i32: where the thread's first vector would begin */
     kb_val last;              /* i32: where the last vector of a row begins */
     kb_val room;              /* … after the thread's first one; negative: that is none */
     kb_val at;                /* i32: where the first one begins; the last one of the row where there is none */
+    kb_val near;              /* … as an index, i64; ir NULL: a row has several dimensions, or is a cluster's */
     kb_arr aggregates, shown; /* of a block; of a cluster two `shown`, for the row and the one before */
     kb_var turn;              /* i32: which of them */
 };
@@ -23,14 +26,20 @@ static const struct rows *rows_of(const struct resident *team) { return (const s
 static int team_size(const struct rows *r) { return r->lanes ? r->lanes : r->team.blocks * kb_threads(r->team.g->k); }
 static int behind_first(const struct rows *r, int i) { return i * team_size(r) * r->team.vector; }
 
-/* Vector i, or zeros; of the first one, any: there addresses are made that the other vectors share. */
+/* Vector i.  Of vectors after the end of a row: the last one, so that all loads are under way together, as they depend on no
+ * condition; of segments between offsets, which may be far shorter than the team: zeros, but for the first one, where
+ * addresses are made that the other vectors share. */
 static void vector_load(const struct rows *r, struct kept *w, int i)
 {
     struct gen *g = r->team.g;
-    const bool aligned = g->c->aligned && r->team.vector > 1;
-    const kb_val there = i ? w->inside[i] : kb_true(g->k);
-    direct_load_if(g, there, w->seg.first, r->at, behind_first(r, i), r->team.vector, aligned,
-                   &w->d[i * r->team.vector]);
+    kb *k = g->k;
+    const int vector = r->team.vector;
+    const bool aligned = g->c->aligned && vector > 1;
+    struct direct *d = &w->d[i * vector];
+    if (!r->regular && i > 0)
+        direct_load_if(g, w->inside[i], w->seg.first, r->at, behind_first(r, i), vector, aligned, d);
+    else
+        direct_load(g, w->seg.first, kb_min(k, kb_add(k, r->own, behind_first(r, i)), r->last), 0, vector, aligned, d);
 }
 
 static void row_load(const struct rows *r, struct kept *w)
@@ -50,6 +59,8 @@ static void row_points(const struct resident *team, struct kept *w, int i, struc
         segment_point(r->team.g, &pt[j], &w->seg, w->seg.first, r->at, behind_first(r, i) + j);
         pt[j].direct = &w->d[i * r->team.vector + j];
         pt[j].segment = w->seg.number;
+        if (r->near.ir)
+            point_is_near(&pt[j], r->team.g->p->rank - 1, r->near, behind_first(r, i) + j);
         point_is_of_vector(&pt[j], j, r->team.vector);
         at[j] = &pt[j];
     }
@@ -152,25 +163,39 @@ static kb_tup row_total(const struct rows *r, struct kept *w)
     return total_of_cluster(r, x, valid);
 }
 
+static void vectors_map(const struct rows *r, struct kept *w, const kb_tup *results, const struct emit_sum *ahead,
+                        const struct quotients *q)
+{
+    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
+    const bool aligned = r->team.g->c->aligned && r->team.vector > 1;
+    for (int i = 0; i < r->team.items; i++) {
+        kb_if(r->team.g->k, w->inside[i]) {
+            row_points(&r->team, w, i, pt, at);
+            for (int j = 0; j < r->team.vector; j++)
+                pt[j].state = results, pt[j].env.sum = ahead;
+            quotients_take(q, 0, pt, r->team.vector);
+            outputs_store_at(AT_POINT, at, r->team.vector, aligned);
+            outputs_store_at(AT_RESULT, at, r->team.vector, aligned);
+        }
+    }
+}
+
 static void row_map(const struct rows *r, struct kept *w, const kb_tup *results)
 {
     kb *k = r->team.g->k;
     struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
     struct quotients q;
-    const bool aligned = r->team.g->c->aligned && r->team.vector > 1;
     row_points(&r->team, w, 0, pt, at);
     results_ahead(pt, results);
     const struct emit_sum *ahead = pt->env.sum;
-    quotients_begin(r->team.g, &q, pt, r->team.vector);
-    for (int i = 0; i < r->team.items; i++) {
-        kb_if(k, w->inside[i]) {
-            row_points(&r->team, w, i, pt, at);
-            for (int j = 0; j < r->team.vector; j++)
-                pt[j].state = results, pt[j].env.sum = ahead;
-            quotients_take(r->team.g, &q, 0, pt, r->team.vector);
-            outputs_store_at(AT_POINT, at, r->team.vector, aligned);
-            outputs_store_at(AT_RESULT, at, r->team.vector, aligned);
-        }
+    quotients_begin(&q, pt, r->team.items * r->team.vector);
+    kb_if(k, q.fits) {
+        vectors_map(r, w, results, ahead, &q);
+    }
+    kb_else
+    {
+        q.of = NULL;
+        vectors_map(r, w, results, ahead, &q);
     }
 }
 
@@ -204,8 +229,9 @@ static void share(struct rows *r, kb_val length)
     kb *k = r->team.g->k;
     r->team.length = length;
     r->last = kb_sub(k, kb_cast(k, length, TY_I32), r->team.vector);
-    r->room = kb_sub(k, r->last, kb_mul(k, r->rank, r->team.vector));
-    r->at = kb_min(k, kb_mul(k, r->rank, r->team.vector), r->last);
+    r->own = kb_mul(k, r->rank, r->team.vector);
+    r->room = kb_sub(k, r->last, r->own);
+    r->at = kb_min(k, r->own, r->last);
 }
 
 static void team_begin(struct rows *r, struct gen *g, int items, int vector, int blocks)
@@ -256,7 +282,10 @@ void emit_segreduce_resident(struct gen *g)
     r.rank = r.lanes ? kb_and(k, kb_lane(k), r.lanes - 1) : kb_tid(k);
     if (blocks > 1)
         r.rank = kb_add(k, r.rank, kb_mul(k, kb_cluster_rank(k), kb_threads(k)));
+    r.regular = true;
     share(&r, gen_value(g, VAL_LENGTH));
+    if (blocks == 1 && (g->p->rank == 1 || !g->p->space[g->p->rank - 2].reduced))
+        r.near = kb_cast(k, r.at, TY_I64);
     if (r.lanes) {
         lanes_take_rows(&r);
         return;

@@ -137,17 +137,19 @@ kb_val resident_field_of_lanes(struct gen *g, struct field at, kb_val x, int lan
     return x;
 }
 
-/* What the thread's elements add to the field. */
+/* What the thread's elements add to the field; of a vector, all or none. */
 static kb_val field_of_thread(const struct resident *r, const struct kept *w, struct field at, const kb_tup *x,
                               kb_tup known)
 {
     struct gen *g = r->g;
-    const int n = r->items * r->vector;
-    kb_val share[SEG_ITEMS_MAX];
-    for (int i = 0; i < n; i++)
-        share[i] = kb_select(g->k, w->inside[i / r->vector], state_field_share(g, at.red, at.f, x[i], known),
-                             state_field_pad(g, at.red, at.f));
-    return field_tree(g, at, share, n);
+    kb_val share[GEN_VECTOR_MAX], of_vector[SEG_ITEMS_MAX];
+    for (int i = 0; i < r->items; i++) {
+        for (int j = 0; j < r->vector; j++)
+            share[j] = state_field_share(g, at.red, at.f, x[i * r->vector + j], known);
+        of_vector[i] = kb_select(g->k, w->inside[i], field_tree(g, at, share, r->vector),
+                                 state_field_pad(g, at.red, at.f));
+    }
+    return field_tree(g, at, of_vector, r->items);
 }
 
 /* The fields that depend on no other, and are no length; later: those that depend on them. */

@@ -107,7 +107,7 @@ void points_together(struct point *pt, int n, size_t size /* of what a point is 
 kb_val gen_load_beside(struct gen *g, int input, kb_val i);
 /* Of a problem of one dimension: the point's index is `first` (i64), the same for many points, plus a distance known when
  * generating, unless it is not asked for.  Comparing it with an index takes one instruction per point. */
-void point_is_near(struct point *pt, kb_val first, int distance);
+void point_is_near(struct point *pt, int dimension, kb_val first, int distance);
 /* The point is number j of n that are side by side, whose values it has before and after its own. */
 void point_is_of_vector(struct point *pt, int j, int n);
 /* Where rows begin among n points that are side by side, the first of them being `pt` (boundary.c): bit i of the result,

@@ -338,8 +338,9 @@ static kb_val point_is_index(kb *k, struct emit_env *env, kb_val i)
     return kb_eq(k, kb_select(k, is_near, kb_cast(k, away, TY_I32), kb_imm(k, TY_I32, -1)), pt->distance);
 }
 
-void point_is_near(struct point *pt, kb_val first, int distance)
+void point_is_near(struct point *pt, int dimension, kb_val first, int distance)
 {
+    pt->env.indexed = dimension;
     pt->near = first;
     pt->distance = distance;
     pt->env.is_index = point_is_index;

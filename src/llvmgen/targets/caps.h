@@ -13,6 +13,7 @@
     X(BACKOFF, 70, 63, "nanosleep")                                                                                    \
     X(CACHE_HINT, 70, 74, "L1::no_allocate on loads")                                                                  \
     X(NARROW_MIN, 80, 70, "min and max of f16 and bf16")                                                               \
+    X(NAN_MAX, 80, 70, "max.NaN")                                                                                      \
     X(FMA_BF16, 80, 70, "fma.rn.bf16")                                                                                 \
     X(REDUX, 80, 70, "redux.sync of 32-bit integers")                                                                  \
     X(COPY_ASYNC, 80, 70, "cp.async of 16 bytes")                                                                      \

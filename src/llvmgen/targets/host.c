@@ -411,6 +411,7 @@ static LLVMValueRef host_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *ar
     if (name)
         return intrinsic(k, name, type, n, args);
     char function[32];
+    fn = fn == KB_FN_EXP_FALLING ? FN_EXP : fn;
     snprintf(function, sizeof function, "%s%s", fn == KB_FN_FMOD ? "fmod" : fn_name((enum fn)fn),
              ty == TY_F32 ? "f" : "");
     return kb_call(k, function, type, n, args, false);

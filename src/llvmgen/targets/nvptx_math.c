@@ -21,10 +21,28 @@ static const struct math_row rows[] = {
 };
 enum { NROWS = sizeof rows / sizeof *rows };
 
+/* exp(x), x <= 0:  t = x / ln 2, rounded;  2^t (1 + (x - t ln 2)).  The remainder makes up for the rounding of t, which 2^t
+ * multiplies by up to 126; Cody and Waite, "Software Manual for the Elementary Functions", 1980, have the other order.
+ * Within 4 units in the last place of the result, 2 above exp(-20).  Below LEAST 2^t is 0, and infinity times 0 is avoided. */
+static LLVMValueRef exp_falling(kb *k, LLVMValueRef x)
+{
+    static const double LEAST = -128, LN2 = 0x1.62e43p-1; /* rounded to f32 */
+    LLVMTypeRef f32 = kb_llvm_ty(k, TY_F32);
+    LLVMBuilderRef b = kb_builder(k);
+    LLVMValueRef d = kb_call(k, "llvm.maximum.f32", f32, 2, (LLVMValueRef[]){ x, LLVMConstReal(f32, LEAST) }, false);
+    LLVMValueRef t = LLVMBuildFMul(b, d, LLVMConstReal(f32, 1 / LN2), "");
+    LLVMValueRef power = kb_call(k, "llvm.nvvm.ex2.approx.ftz.f32", f32, 1, &t, false);
+    LLVMValueRef rest = kb_call(k, "llvm.fma.f32", f32, 3, (LLVMValueRef[]){ t, LLVMConstReal(f32, -LN2), d }, false);
+    return kb_call(k, "llvm.fma.f32", f32, 3, (LLVMValueRef[]){ power, rest, power }, false);
+}
+
 LLVMValueRef nv_math(kb *k, int fn, enum ty ty, int n, LLVMValueRef *args)
 {
     char name[48];
     const struct math_row *r = rows;
+    if (fn == KB_FN_EXP_FALLING && ty == TY_F32 && cap_has(CAP_NAN_MAX, kb_sm(k), kb_ptx(k)))
+        return exp_falling(k, args[0]);
+    fn = fn == KB_FN_EXP_FALLING ? FN_EXP : fn;
     while (r < rows + NROWS && r->fn != fn)
         r++;
     if (r == rows + NROWS || r->arity != n || (ty != TY_F32 && ty != TY_F64)) {
