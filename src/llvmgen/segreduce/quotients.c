@@ -7,7 +7,8 @@
  *                                         System/6000 processor", 1990; h must be 1 / s, rounded
  *
  * A division takes 13 instructions, this 4 or 5.  Where 1 <= s <= 2^100 neither the remainder nor q is wrong by more than half of
- * the smallest denormal number, however small x is, and q is infinite only where x is.  Other rows are divided.
+ * the smallest denormal number, however small x is.  Where 2^-24 <= s < 1 that is multiplied by 1 / s, so the thread asks first
+ * whether all its x are at least 2^-100.  Others are divided.
  */
 #include "quotients.h"
 
@@ -60,6 +61,7 @@ void quotients_begin(struct quotients *q, struct point *pt, int n)
     kb *k = g->k;
     q->of = NULL;
     q->fits = kb_true(k);
+    q->small = kb_false(k);
     for (int o = 0; o < g->p->noutputs && n >= LEAST && !q->of; o++)
         if (output_moment(&g->p->output[o]) == AT_RESULT && !*g->p->output[o].array.field[0].name)
             q->of = find(g->p->output[o].value[0]);
@@ -69,8 +71,19 @@ void quotients_begin(struct quotients *q, struct point *pt, int n)
     q->divisor = emit_expr(k, &pt->env, q->of->arg[1]);
     q->high = kb_div(k, one, q->divisor);
     q->low = kb_mul(k, fused(k, kb_neg(k, q->divisor), q->high, one), q->high);
-    const kb_val size = emit_function(k, FN_ABS, 1, &q->divisor);
-    q->fits = kb_and(k, kb_ge(k, size, one), kb_le(k, size, kb_immf(k, TY_F32, 0x1p100)));
+    const kb_val size = emit_function(k, FN_ABS, 1, &q->divisor), large = kb_ge(k, size, one);
+    q->fits = kb_and(k, large, kb_le(k, size, kb_immf(k, TY_F32, 0x1p100)));
+    if (!problem_exp_falls(g->p, NULL, q->of->arg[0])) /* the sum of such is at least 1 */
+        q->small = kb_and(k, kb_not(k, large), kb_ge(k, size, kb_immf(k, TY_F32, 0x1p-24)));
+}
+
+kb_val quotients_least(const struct quotients *q, struct point *pt, int n, kb_val least)
+{
+    for (int j = 0; j < n && q->of; j++) {
+        const kb_val x = emit_expr(pt->g->k, &pt[j].env, q->of->arg[0]);
+        least = kb_min(pt->g->k, least, emit_function(pt->g->k, FN_ABS, 1, &x));
+    }
+    return least;
 }
 
 /* Of an infinite x the remainder is no number, and replaced by one. */

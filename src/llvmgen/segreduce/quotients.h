@@ -8,10 +8,14 @@
 struct quotients {
     const struct expr *of; /* the division, of the value of an output; NULL: there is none */
     kb_val divisor, high, low;
-    kb_val fits; /* bool: they may be taken */
+    kb_val fits, small; /* bool: they may be taken; where the numerators are at least QUOTIENTS_LEAST */
 };
+#define QUOTIENTS_LEAST 0x1p-100
+
 /* Of the row of the point, which has its results, for a thread with n of its points, or more. */
 void quotients_begin(struct quotients *q, struct point *pt, int n);
+/* The least of the magnitudes of n numerators and `least`. */
+kb_val quotients_least(const struct quotients *q, struct point *pt, int n, kb_val least);
 /* The values of n points take the quotients from here: of one row (next 0), or of a row each, whose quotients are side by side
  * (next 1); where they fit. */
 void quotients_take(const struct quotients *q, int next, struct point *pt, int n);

@@ -182,14 +182,9 @@ static void vectors_map(const struct rows *r, struct kept *w, const kb_tup *resu
 
 static void row_map(const struct rows *r, struct kept *w, const kb_tup *results)
 {
-    kb *k = r->team.g->k;
-    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
+    const struct emit_sum *ahead;
     struct quotients q;
-    row_points(&r->team, w, 0, pt, at);
-    results_ahead(pt, results);
-    const struct emit_sum *ahead = pt->env.sum;
-    quotients_begin(&q, pt, r->team.items * r->team.vector);
-    kb_if(k, q.fits) {
+    kb_if(r->team.g->k, resident_ahead(&r->team, w, 1, results, &ahead, &q)) {
         vectors_map(r, w, results, ahead, &q);
     }
     kb_else

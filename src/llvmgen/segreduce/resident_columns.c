@@ -219,18 +219,9 @@ static void places_map(const struct columns *c, struct kept *w, const kb_tup *re
 static void columns_map(const struct columns *c, struct kept *w, const kb_tup *results)
 {
     kb *k = c->team.g->k;
-    struct point pt, *at;
     struct quotients q[GEN_VECTOR_MAX];
     const struct emit_sum *ahead[GEN_VECTOR_MAX];
-    kb_val fit = kb_true(k);
-    for (int s = 0; s < c->across; s++) {
-        place_point(&c->team, &w[s], 0, &pt, &at);
-        results_ahead(&pt, &results[s]);
-        ahead[s] = pt.env.sum;
-        quotients_begin(&q[s], &pt, c->team.items);
-        fit = kb_and(k, fit, q[s].fits);
-    }
-    kb_if(k, fit) {
+    kb_if(k, resident_ahead(&c->team, w, c->across, results, ahead, q)) {
         places_map(c, w, results, ahead, q);
     }
     kb_else
