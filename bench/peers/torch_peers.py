@@ -26,7 +26,7 @@ import typing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIELDS = ["date", "commit", "problem", "mode", "n", "segment", "extent", "implementation", "us", "p10", "p90", "limit_us"]  # of h200-rows.csv
-POOL_BYTES, BATCH_US, GRAPH_CALLS, SMALL, GRAPH = 1 << 30, 400, 20, 1 << 17, 6  # GRAPH: binary orders of magnitude below --log2
+POOL_BYTES, BATCH_US, GRAPH_CALLS, SMALL, GRAPH = 1 << 30, 400, 31, 1 << 17, 6  # GRAPH: binary orders of magnitude below --log2
 ERROR = {"bfloat16": 2**-7}  # of a result, relative to it and to the mean magnitude; of others:
 ERROR_OF_FLOATS = 1e-3
 
@@ -108,19 +108,22 @@ def ours(o, problem, case, folder):
 # ---- times of PyTorch's calls ------------------------------------------------------------------------------------------------------------
 
 
-def replayed(torch, call, given):
-    """A call that replays GRAPH_CALLS calls."""
+def replayed(torch, call, copies):
+    """A call that replays one for each of the copies.  All results are kept: results at the same place would stay in the L2 cache."""
     torch.cuda.synchronize()
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(3):
-            call(**given)
+            call(**copies[0])
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        for _ in range(GRAPH_CALLS):
-            call(**given)
-    return lambda **_: graph.replay()
+        results = [call(**given) for given in copies]
+
+    def replay(**_):
+        graph.replay()
+        return results
+    return replay
 
 
 def timed(torch, call, copies, samples, graph):
@@ -135,20 +138,24 @@ def timed(torch, call, copies, samples, graph):
         return begin.elapsed_time(end) * 1e3 / count
 
     if graph:
-        call = replayed(torch, call, copies[0])
+        call = replayed(torch, call, copies)
     batch(3, 0)
     count = max(1, math.ceil(BATCH_US / max(batch(3, 3), 0.5)))
-    times = [batch(count, i * count) / (GRAPH_CALLS if graph else 1) for i in range(samples)]
+    times = [batch(count, i * count) / (len(copies) if graph else 1) for i in range(samples)]
     tenths = statistics.quantiles(times, n=10, method="inclusive")
     return statistics.median(times), tenths[0], tenths[-1]
+
+
+def count_of(problem, bytes_):
+    """Of the copies of a problem's arrays, which calls take by turns: more bytes than the L2 cache has."""
+    return GRAPH_CALLS if problem.graph else max(2, POOL_BYTES // bytes_)
 
 
 def copied(torch, o, problem, bytes_):
     """The times of the better of two copies that read and write so many bytes together."""
     half = max(1, bytes_ // 8)
-    copies = [{"x": torch.zeros(half, dtype=torch.int32, device="cuda")} for _ in range(1 if problem.graph else max(2, POOL_BYTES // bytes_))]
-    into = torch.empty_like(copies[0]["x"])
-    return min(timed(torch, call, copies, o.samples, problem.graph) for call in (lambda x: into.copy_(x), lambda x: torch.neg(x, out=into)))
+    copies = [{"x": torch.zeros(half, dtype=torch.int32, device="cuda")} for _ in range(count_of(problem, bytes_))]
+    return min(timed(torch, call, copies, o.samples, problem.graph) for call in (lambda x: x.clone(), torch.neg))
 
 
 # ---- peers -------------------------------------------------------------------------------------------------------------------------------
@@ -201,7 +208,7 @@ def peers(o, torch, problem, case):
     given = tensors(torch, case, "cpu" if o.dry else "cuda")
     want, calls, times = expected(torch, problem, case, given), case.peers(torch, given), {}
     bytes_ = sum(a.numel() * a.element_size() for a in given.values())
-    copies = [given] + [{name: a.clone() for name, a in given.items()} for _ in range(0 if o.dry or problem.graph else (POOL_BYTES - 1) // bytes_)]
+    copies = [given] + [{name: a.clone() for name, a in given.items()} for _ in range(0 if o.dry else count_of(problem, bytes_) - 1)]
     if case.compiled and o.compile > 0 and not o.dry:
         calls["torch.compile"] = None
     for name, call in calls.items():

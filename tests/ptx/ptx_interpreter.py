@@ -2,6 +2,7 @@
 """ptx_interpreter.py - floats bit by bit, and an interpreter of the PTX that is generated, thread by thread, as the PTX manual defines each
 instruction."""
 import fractions
+import math
 import re
 
 # ---- formats: (bits, exponent bits, mantissa bits) -----------------------------------------------------------------
@@ -140,8 +141,8 @@ class Kernel:
             arg = [a.strip() for a in re.split(r",(?![^{\[]*[}\]])", rest)]
             if op.startswith("ld.param"):
                 self.r[arg[0]] = parameter[arg[1].strip("[]")]
-            elif arg[-1].startswith("%tid") or arg[-1].startswith("%ctaid"):
-                self.r[arg[0]] = thread if arg[-1] == "%tid.x" else 0
+            elif arg[-1].startswith(("%tid", "%ctaid", "%nctaid")):
+                self.r[arg[0]] = thread if arg[-1] == "%tid.x" else arg[-1] == "%nctaid.x"
             else:
                 self.step(op.split("."), arg)
 
@@ -270,6 +271,10 @@ class Kernel:
     @staticmethod
     def float_step(op, x, width):
         name, kind = op[0], op[-1]
+        if op == ["ex2", "approx", "ftz", "f32"]:  # rounded: the manual allows a unit in the last place more
+            power = decode(kind, x[0])
+            power = math.exp2(power) if isinstance(power, fractions.Fraction) else {"nan": "nan", "inf": "inf", "-inf": 0}[power]
+            return encode(kind, power if isinstance(power, str) else fractions.Fraction(power) * (power >= 2**-126))
         assert "ftz" not in op and "approx" not in op, op
         if name == "sub":
             x[1] ^= 1 << width - 1
@@ -280,8 +285,8 @@ class Kernel:
             return encode(kind, y, negative)
         if name == "fma":
             return fma(kind, *x)
-        if name in ("min", "max") and "NaN" not in op:
-            return extreme(kind, name, x[0], x[1])
+        if name in ("min", "max"):
+            return encode(kind, "nan") if "NaN" in op and "nan" in map(lambda v: decode(kind, v), x) else extreme(kind, name, x[0], x[1])
         if name in ("neg", "abs"):
             sign = 1 << width - 1
             return x[0] ^ sign if name == "neg" else x[0] & ~sign

@@ -7,6 +7,7 @@ What should come out is computed from the same operands in exact arithmetic.  So
 the host executor runs the same emitters, but another backend.  It computes the same values here as well.
 """
 import fractions
+import math
 import pathlib
 import struct
 import subprocess
@@ -269,9 +270,34 @@ def signs(arch):
                 expect_float(arch, f"{kind} {text}", kind, (x,), values[i], w)
 
 
+def falling(arch):
+    """exp(x - maximum) of rows of two elements, a thread each: within four units in the last place, or 0 below the least normal number."""
+    if arch not in ("sm_80", "sm_90", "sm_120"):
+        return
+    spec = ("kind: reduce\ninputs: {x: 'f32[m, n]'}\noperator: logsumexp\nover: n\n"
+            "outputs: {y: {type: 'f32[m, n]', value: exp(x - r.max)}}\n")
+    pins = ["strategy=segreduce.resident", "lanes=1", "vector=1", "items=2", f"threads={THREADS}", "pdl=0"]
+    done = subprocess.run([PTXGEN, "-", f"--arch={arch}", "-o", "-", "--tuning=off", "--size=n=2", *(f"--set={p}" for p in pins)],
+                          input=spec, capture_output=True, text=True, check=True)
+    steps = [fractions.Fraction(i * i, 200) for i in range(THREADS - 3)]  # to 320
+    bits = [[encode("f32", m), encode("f32", m - d)] for d, m in zip(steps, [0, fractions.Fraction(7, 3), -1000] * THREADS)]
+    bits += [[encode("f32", 1), encode("f32", "-inf")], [encode("f32", 1), encode("f32", "nan")], [SPECIAL["f32"][5], SPECIAL["f32"][13]]]
+    memory = bytearray(b"".join(x.to_bytes(4, "little") for row in bits for x in row) + bytes(8 * THREADS))
+    kernel = Kernel(done.stdout)
+    for thread in range(THREADS):
+        kernel.run(thread, [0, 8 * THREADS, 0, 0, THREADS, 2], memory)
+    for i, (most, x) in enumerate(bits):
+        got = [int.from_bytes(memory[(at := 8 * THREADS + 8 * i + 4 * j) : at + 4], "little") for j in (0, 1)]
+        difference, value = decode("f32", add("f32", x, most ^ 1 << 31)), decode("f32", got[1])
+        want = math.exp(difference) if isinstance(difference, fractions.Fraction) else 0
+        wrong = value != "nan" if difference == "nan" else value == "nan" or abs(value - want) > 2**-21 * want + 2**-126
+        if wrong or got[0] != encode("f32", 1):
+            failures.append(f"{arch}: exp(x - maximum) of {hex(x)}, {hex(most)} is {got[1]:#x}, of the maximum {got[0]:#x}")
+
+
 def main():
     for arch in ARCHITECTURES:
-        for check in (signs, shifts, extremes, zeros, fused, conversions, narrow):
+        for check in (signs, falling, shifts, extremes, zeros, fused, conversions, narrow):
             check(arch)
     kinds = {}
     for line in failures:

@@ -59,7 +59,7 @@ struct emit_env {
     int indexed;                                               /* … of which dimension */
     /* An index, which is not negative, by a size that is not 0 (i64); NULL: as all are divided. */
     kb_val (*quotient)(kb *k, struct emit_env *env, kb_val index, int size);
-    void *user;            /* the callbacks' */
+    void *user; /* the callbacks' */
     const struct problem *p;
     const struct let *let; /* what EX_LET refers to */
     int nlets;

@@ -45,10 +45,7 @@ static void map_vector(struct mapped *m, const struct quotients *q, kb_val at, k
             map_elements(m, at, vector, true);
             m->q = NULL;
         }
-        kb_else
-        {
-            map_elements(m, at, vector, true);
-        }
+        kb_else { map_elements(m, at, vector, true); }
     }
     kb_else
     {

@@ -148,8 +148,8 @@ static kb_val field_of_thread(const struct resident *r, const struct kept *w, st
     for (int i = 0; i < r->items; i++) {
         for (int j = 0; j < r->vector; j++)
             share[j] = state_field_share(g, at.red, at.f, x[i * r->vector + j], known);
-        of_vector[i] = kb_select(g->k, w->inside[i], field_tree(g, at, share, r->vector),
-                                 state_field_pad(g, at.red, at.f));
+        of_vector[i] =
+            kb_select(g->k, w->inside[i], field_tree(g, at, share, r->vector), state_field_pad(g, at.red, at.f));
     }
     return field_tree(g, at, of_vector, r->items);
 }

@@ -10,7 +10,7 @@
 
 #include "lower/work.h"
 
-enum { SMALL_BLOCK = 256 };
+enum { SMALL_BLOCK = 256, FEW_WORDS = 16 };
 static const struct shape {
     const char *name, *elements; /* of the cases by vectors, and by elements (NULL: other shapes take them) */
     int lanes, threads, words, cluster;
@@ -19,14 +19,15 @@ static const struct shape {
     { "rows_8_lanes", "rows_8_lanes_elements", 8, 128, 16, 1 },
     { "rows_16_lanes", "rows_16_lanes_elements", 16, 128, 16, 1 },
     { "rows_warp_short", "rows_warp_short_elements", 32, 128, 16, 1 },
+    { "rows_block_1024", NULL, 0, 64, 16, 1 },
     { "rows_warp", "rows_warp_elements", 32, 128, 32, 1 },
     { "rows_block_2048", "rows_block_2048_elements", 0, 128, 16, 1 },
     { "rows_block_3072", NULL, 0, 128, 24, 1 },
+    { "rows_block_4096_wide", "rows_block_4096_elements", 0, 256, 16, 1 },
     { "rows_block_4096", NULL, 0, 128, 32, 1 },
-    { NULL, "rows_block_4096_elements", 0, 256, 16, 1 },
     { "rows_block_6144", NULL, 0, 256, 24, 1 },
+    { "rows_block_8192_wide", "rows_block_8192_elements", 0, 512, 16, 1 },
     { "rows_block_8192", NULL, 0, 256, 32, 1 },
-    { NULL, "rows_block_8192_elements", 0, 512, 16, 1 },
     { "rows_block_12288", NULL, 0, 512, 24, 1 },
     { "rows_block_16384", "rows_block_16384_elements", 0, 512, 32, 1 },
     { "rows_cluster_2", NULL, 0, 512, 32, 2 },
@@ -117,9 +118,8 @@ static void bound_registers(const struct planner *pl, struct plan_case *c, const
     if (sums && !s->lanes && c->tunable[TN_VECTOR] > 1 && threads >= c->tunable[TN_THREADS])
         plan_set(c, TN_MIN_BLOCKS, threads / c->tunable[TN_THREADS],
                  "H200 layer norm, rows of 2048, 4096, 8192, 16384: 142/152/174/202 us, so bounded 138/140/148/152");
-    else if (!problem_writes(p, AT_RESULT) && s->lanes == SEG_WARP && s->words > BESIDE_SMALL &&
-             c->tunable[TN_VECTOR] > 1 && segreduce_state_words(p) <= 3 && d->sm == TUNED_SM)
-        plan_set(c, TN_MIN_BLOCKS, 8, "H200, cross-entropy of 2^26 f32 in rows of 1024: 74 us, 4 blocks 91, 12 130");
+    else if (!problem_writes(p, AT_RESULT) && segreduce_state_words(p) <= 3)
+        return; /* H200, cross-entropy of 2^26 f32 in rows of 512, 1024: 62, 62 us, 4 blocks 67, 69, 8 63 of 1024 */
     else if (p->nreductions > 1 && takes_many(p) && c->tunable[TN_VECTOR] > 1)
         plan_set(c, TN_MIN_BLOCKS,
                  d->registers_per_sm / ((d->sm == TUNED_SM ? REGISTERS : REGISTERS_ELSEWHERE) * c->tunable[TN_THREADS]),
@@ -188,6 +188,31 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
         *most = capacity(c);
 }
 
+/* Do maps or values read anything beside the elements that stay? */
+static bool reads_beside(const struct problem *p)
+{
+    for (int i = 0; i < p->ninputs; i++)
+        if (!access_input_direct(p, i))
+            return true;
+    return false;
+}
+
+/* Of shapes that hold equally long rows, the one that is faster; H200, 2^23, 2^26 elements.  Rows of 1024 by two warps, and by
+ * one: f32 softmax 17.6, 130 us and 18.0, 131; RMS norm 18.8, 130 and 20.9, 134; bf16 softmax 11.2, 81 and 10.7, 66.  Rows of
+ * 4096 by 256 threads, and by 128: f32 softmax 18.0, 132.8 and 17.9, 132.3; RMS norm, which has weights, 19.2, 132.8 and 21.9,
+ * 133.2; layer norm of 8192 by 512 threads 24.1, 147, and by 256 24.5, 140.  Cross-entropy of 2^26 in rows of 2048, 4096, 8192
+ * 62, 65, 68, by segreduce.block 72, 68, 72, with 32 words a thread 71, 76, 82. */
+static bool suits(const struct problem *p, const struct shape *s)
+{
+    enum { PAIR = 64, LARGE = 512 };
+    const bool keeps = problem_writes(p, AT_RESULT), sums = takes_many(p) && !gains_by_elements(p);
+    if (s->lanes || s->words != FEW_WORDS || s->cluster > 1 || s->elements == NULL)
+        return s->threads != PAIR || (keeps && narrowest(p) == 4);
+    if (!keeps || s->threads < SMALL_BLOCK)
+        return true;
+    return narrowest(p) == 4 && reads_beside(p) && !(sums && s->threads == LARGE);
+}
+
 /* Which shapes are worth a case, measured on an H200.  Softmax f32 of 2^26 in rows of 32768/65536/131072/262144 by
  * clusters: 165/169/184/217 us, read twice 239/238/249/252; bf16 in rows of 262144 197, read twice 182.  Without results
  * per element a row is not kept, and lanes of a warp alone gain: cross-entropy of 2^26 f32 in rows of 128/1024 takes
@@ -204,9 +229,11 @@ static bool possible(const struct planner *pl, const struct shape *s, bool vecto
     const bool beside = s->words > UNCOMMON && !lanes && p->nreductions > 1 && takes_many(p) && !plan_pinned(pl);
     if (beside && (!vectors || (s->threads > SMALL && pl->plan->device.sm != TUNED_SM)))
         return false; /* 512 threads have 128 registers each, and cross-entropy with its gradient would spill */
+    if (vectors && !suits(p, s))
+        return false;
     if (cluster <=
         1) /* places after a row's end cost what elements cost: softmax in rows of 256 takes 130 us, and 176 */
-        return (keeps || lanes || plan_overrides(pl, TN_LANES)) &&
+        return (keeps || lanes || (vectors && s->words <= FEW_WORDS) || plan_overrides(pl, TN_LANES)) &&
                (!vectors || lanes != 16 || takes_many(p)); /* by 32 lanes; RMS norm 132 and 129 */
     if (plan_setting(pl, TN_CLUSTER, 0)) /* pinned: check_clusters() says what does not go with the cluster */
         return !s->lanes || plan_setting(pl, TN_LANES, 0);

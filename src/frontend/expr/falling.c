@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* falling.c - exponentials of what is at most 0: exp(x - r.max), where r.max is the maximum of x. */
-#include "problem.h"
+#include "frontend/problem/problem.h"
 
 /* Is field f of combined states the greater one? */
 static bool is_greatest(const struct op *op, int f)
