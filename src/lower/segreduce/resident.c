@@ -155,19 +155,23 @@ static struct plan_case *shape_case(struct planner *pl, const struct strategy *r
     return c;
 }
 
-/* The condition: rows that fit, of whole vectors; a row has an element.  `*never`: no row does. */
+/* The condition: rows that fit, of whole vectors, of an element at least; where no value needs them again, of the eighth part of
+ * a block that is the last (H200, cross-entropy of 2^26 in rows of 3072, 4096 by 256 threads 81, 65 us, by segreduce.block 70,
+ * 68).  `*never`: no row does. */
 static struct formula guard_of(const struct planner *pl, const struct plan_case *c, bool *never)
 {
     const struct problem *p = pl->plan->problem;
     const struct formula length = segments_length(p);
+    const bool filled = !problem_writes(p, AT_RESULT) && !c->tunable[TN_LANES] && !plan_pinned(pl);
+    const int64_t least = filled ? capacity(c) / 8 * 7 : 1;
     struct formula guard = { 0 }, aligned = { 0 };
     int64_t lo, hi;
     segments_length_range(pl, &lo, &hi);
-    *never = lo > capacity(c) || hi < 1;
+    *never = lo > capacity(c) || hi < least;
     if (hi > capacity(c))
         guard = f_le(length, capacity(c));
-    if (lo < 1)
-        guard = f_and(guard, f_ge(length, 1));
+    if (lo < least)
+        guard = f_and(guard, f_ge(length, least));
     if (!c->aligned)
         return guard;
     guard = f_and(guard, f_eq(f_mod(length, c->tunable[TN_VECTOR]), 0));
