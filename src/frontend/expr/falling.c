@@ -2,16 +2,33 @@
 /* falling.c - exponentials of what is at most 0: exp(x - r.max), where r.max is the maximum of x. */
 #include "frontend/problem/problem.h"
 
-/* Is field f of combined states the greater one? */
-static bool is_greatest(const struct op *op, int f)
+/* Is e the greater one of field f of two states that op combines? */
+static bool is_greater(const struct op *op, const struct expr *e, int f)
 {
-    const struct expr *c = op->combine[f];
-    if (c->kind == EX_OP_LET)
-        c = op->let[c->which].value;
-    if (c->kind != EX_CALL || c->op != FN_MAX)
+    if (e->kind == EX_OP_LET)
+        e = op->let[e->which].value;
+    return e->kind == EX_CALL && e->op == FN_MAX && e->arg[0]->kind == EX_LEFT && e->arg[1]->kind == EX_RIGHT &&
+           e->arg[0]->field == f && e->arg[1]->field == f;
+}
+
+/* Is e field f of one of the states?  *f < 0: any field, which is found. */
+static bool is_side(const struct expr *e, int *f)
+{
+    if (e->kind == EX_IF)
+        return is_side(e->arg[1], f) && is_side(e->arg[2], f);
+    if ((e->kind != EX_LEFT && e->kind != EX_RIGHT) || (*f >= 0 && e->field != *f))
         return false;
-    const struct expr *a = c->arg[0], *b = c->arg[1];
-    return a->kind == EX_LEFT && b->kind == EX_RIGHT && a->field == f && b->field == f;
+    *f = e->field;
+    return true;
+}
+
+/* In op: field f of a state less the greater one of two; or, where many states meet, which built-in operators say, less that of
+ * all, which stands right. */
+static bool falls_in(const struct op *op, const struct expr *x, const struct expr *most)
+{
+    int f = -1;
+    return is_side(x, &f) && (is_greater(op, most, f) || (op->builtin && x->kind == EX_LEFT && most->kind == EX_RIGHT &&
+                                                          most->field == f && is_greater(op, op->combine[f], f)));
 }
 
 bool problem_exp_falls(const struct problem *p, const struct op *op, const struct expr *e)
@@ -21,9 +38,10 @@ bool problem_exp_falls(const struct problem *p, const struct op *op, const struc
         return false;
     const struct expr *x = d->arg[0], *most = d->arg[1];
     if (op)
-        return x->kind == EX_LEFT && most->kind == EX_RIGHT && x->field == most->field && is_greatest(op, x->field);
+        return falls_in(op, x, most);
     if (!p || p->kind != KIND_REDUCE || most->kind != EX_STATE)
         return false;
     const struct reduction *r = &p->reduction[most->which];
-    return !r->counts && is_greatest(r->op, most->field) && expr_equal(x, r->map[most->field]);
+    return !r->counts && is_greater(r->op, r->op->combine[most->field], most->field) &&
+           expr_equal(x, r->map[most->field]);
 }
