@@ -31,7 +31,7 @@ static void map_elements(const struct mapped *m, kb_val at, int n, bool aligned)
         there[j] = &pt[j];
     }
     if (m->q)
-        quotients_take(m->q, 0, pt, n);
+        quotients_take(m->q, pt, n);
     outputs_store_at(AT_RESULT, there, n, aligned);
 }
 

@@ -93,13 +93,12 @@ static kb_val quotient(kb *k, const struct quotients *q, kb_val x, bool finite)
     return fused(k, finite ? rest : kb_max(k, rest, kb_immf(k, TY_F32, -(double)FLT_MAX)), q->high, near);
 }
 
-void quotients_take(const struct quotients *q, int next, struct point *pt, int n)
+void quotients_take(const struct quotients *q, struct point *pt, int n)
 {
     for (int j = 0; j < n && q->of; j++) {
         const struct gen *g = pt[j].g;
         const struct expr *x = q->of->arg[0];
         pt[j].env.known = q->of;
-        pt[j].env.known_value =
-            quotient(g->k, &q[j * next], emit_expr(g->k, &pt[j].env, x), problem_exp_falls(g->p, NULL, x));
+        pt[j].env.known_value = quotient(g->k, q, emit_expr(g->k, &pt[j].env, x), problem_exp_falls(g->p, NULL, x));
     }
 }

@@ -16,8 +16,7 @@ struct quotients {
 void quotients_begin(struct quotients *q, struct point *pt, int n);
 /* The least of the magnitudes of n numerators and `least`. */
 kb_val quotients_least(const struct quotients *q, struct point *pt, int n, kb_val least);
-/* The values of n points take the quotients from here: of one row (next 0), or of a row each, whose quotients are side by side
- * (next 1); where they fit. */
-void quotients_take(const struct quotients *q, int next, struct point *pt, int n);
+/* The values of n points take the quotients from here; where they fit. */
+void quotients_take(const struct quotients *q, struct point *pt, int n);
 
 #endif

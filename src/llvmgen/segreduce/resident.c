@@ -6,7 +6,10 @@
  * A team is some lanes of a warp, a block, or a cluster of blocks, whose totals meet in distributed shared memory.
  * Vector i of thread r is number i * team + r of the row.
  */
+#include "quotients.h"
 #include "resident_gen.h"
+
+#include <math.h>
 
 struct rows {
     struct resident team;
@@ -163,6 +166,15 @@ static kb_tup row_total(const struct rows *r, struct kept *w)
     return total_of_cluster(r, x, valid);
 }
 
+/* The points of vector i, for values. */
+static void value_points(const struct rows *r, struct kept *w, int i, const kb_tup *results,
+                         const struct emit_sum *ahead, struct point *pt, struct point **at)
+{
+    row_points(&r->team, w, i, pt, at);
+    for (int j = 0; j < r->team.vector; j++)
+        pt[j].state = results, pt[j].env.sum = ahead;
+}
+
 static void vectors_map(const struct rows *r, struct kept *w, const kb_tup *results, const struct emit_sum *ahead,
                         const struct quotients *q)
 {
@@ -170,21 +182,41 @@ static void vectors_map(const struct rows *r, struct kept *w, const kb_tup *resu
     const bool aligned = r->team.g->c->aligned && r->team.vector > 1;
     for (int i = 0; i < r->team.items; i++) {
         kb_if(r->team.g->k, w->inside[i]) {
-            row_points(&r->team, w, i, pt, at);
-            for (int j = 0; j < r->team.vector; j++)
-                pt[j].state = results, pt[j].env.sum = ahead;
-            quotients_take(q, 0, pt, r->team.vector);
+            value_points(r, w, i, results, ahead, pt, at);
+            quotients_take(q, pt, r->team.vector);
             outputs_store_at(AT_POINT, at, r->team.vector, aligned);
             outputs_store_at(AT_RESULT, at, r->team.vector, aligned);
         }
     }
 }
 
+/* May all elements of the thread take quotients? */
+static kb_val fit(const struct rows *r, struct kept *w, const kb_tup *results, const struct emit_sum *ahead,
+                  const struct quotients *q)
+{
+    kb *k = r->team.g->k;
+    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
+    kb_var all = kb_var_new(k, q->fits, "quotients");
+    kb_if(k, q->small) {
+        kb_val least = kb_immf(k, TY_F32, INFINITY);
+        for (int i = 0; i < r->team.items; i++) {
+            value_points(r, w, i, results, ahead, pt, at);
+            least = quotients_least(q, pt, r->team.vector, least);
+        }
+        kb_set(k, all, kb_ge(k, least, kb_immf(k, TY_F32, QUOTIENTS_LEAST)));
+    }
+    return kb_get(k, all);
+}
+
 static void row_map(const struct rows *r, struct kept *w, const kb_tup *results)
 {
-    const struct emit_sum *ahead;
+    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
     struct quotients q;
-    kb_if(r->team.g->k, resident_ahead(&r->team, w, 1, results, &ahead, &q)) {
+    row_points(&r->team, w, 0, pt, at);
+    results_ahead(pt, results);
+    const struct emit_sum *ahead = pt->env.sum;
+    quotients_begin(&q, pt, r->team.items * r->team.vector);
+    kb_if(r->team.g->k, fit(r, w, results, ahead, &q)) {
         vectors_map(r, w, results, ahead, &q);
     }
     kb_else

@@ -194,12 +194,17 @@ static void columns_total(const struct columns *c, struct kept *w, kb_tup *total
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 /* From the last place to the first: going up, elements would have the numbers that loads had, and ptxas would keep them. */
-static void places_map(const struct columns *c, struct kept *w, const kb_tup *results,
-                       const struct emit_sum *const *ahead, const struct quotients *q)
+static void columns_map(const struct columns *c, struct kept *w, const kb_tup *results)
 {
     struct gen *g = c->team.g;
     kb *k = g->k;
     struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
+    const struct emit_sum *ahead[GEN_VECTOR_MAX];
+    for (int s = 0; s < c->across; s++) {
+        place_point(&c->team, &w[s], 0, pt, at);
+        results_ahead(pt, &results[s]);
+        ahead[s] = pt->env.sum;
+    }
     kb_val element = element_of(c, w, c->team.items - 1);
     for (int i = c->team.items - 1; i >= 0; i--) {
         kb_if(k, w->inside[i]) {
@@ -208,26 +213,10 @@ static void places_map(const struct columns *c, struct kept *w, const kb_tup *re
                 pt[s].base = element, pt[s].plus = s;
                 pt[s].state = &results[s], pt[s].env.sum = ahead[s];
             }
-            quotients_take(q, 1, pt, c->across);
             outputs_store_at(AT_POINT, at, c->across, c->across > 1);
             outputs_store_at(AT_RESULT, at, c->across, c->across > 1);
         }
         element = kb_sub(k, element, c->step);
-    }
-}
-
-static void columns_map(const struct columns *c, struct kept *w, const kb_tup *results)
-{
-    kb *k = c->team.g->k;
-    struct quotients q[GEN_VECTOR_MAX];
-    const struct emit_sum *ahead[GEN_VECTOR_MAX];
-    kb_if(k, resident_ahead(&c->team, w, c->across, results, ahead, q)) {
-        places_map(c, w, results, ahead, q);
-    }
-    kb_else
-    {
-        q->of = NULL;
-        places_map(c, w, results, ahead, q);
     }
 }
 

@@ -5,7 +5,7 @@
 #ifndef PTXGEN_RESIDENT_GEN_H
 #define PTXGEN_RESIDENT_GEN_H
 
-#include "quotients.h"
+#include "seg_gen.h"
 
 /* What a thread has of a segment: vectors of elements. */
 struct kept {
@@ -43,11 +43,6 @@ kb_val resident_field_of_lanes(struct gen *g, struct field at, kb_val x, int lan
 kb_tup resident_combine(const struct resident *r, struct kept *w);
 /* Do maps read memory along the segment, which places after its end do not have? */
 bool resident_maps_read(const struct problem *p);
-
-/* What the values of each of the thread's segments have in common: what is emitted ahead of them, and quotients.  Do these
- * fit all elements of the thread? */
-kb_val resident_ahead(const struct resident *r, struct kept *w, int segments, const kb_tup *results,
-                      const struct emit_sum **ahead, struct quotients *q);
 
 /* segreduce.resident where segments are columns. */
 void emit_resident_columns(struct gen *g);

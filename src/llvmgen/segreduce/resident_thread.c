@@ -6,8 +6,6 @@
  */
 #include "resident_gen.h"
 
-#include <math.h>
-
 /* ---- whole states ------------------------------------------------------------------------------------------------ */
 
 /* Elements that are left out together.  States are combined before that where the numbers of their elements are known
@@ -208,44 +206,4 @@ void resident_fields(const struct resident *r, struct kept *w, int segments, kb_
             for (int s = 0; s < segments; s++)
                 total[s].e[state_first(g->p, of[i].red) + of[i].f] = own[i * segments + s];
     }
-}
-
-/* ---- values ------------------------------------------------------------------------------------------------------ */
-
-/* The least numerator of the thread's elements of a segment, and `least`. */
-static kb_val least_of(const struct resident *r, struct kept *w, const kb_tup *results, const struct emit_sum *ahead,
-                       const struct quotients *q, kb_val least)
-{
-    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
-    for (int i = 0; i < r->items; i++) {
-        r->points(r, w, i, pt, at);
-        for (int j = 0; j < r->vector; j++)
-            pt[j].state = results, pt[j].env.sum = ahead;
-        least = quotients_least(q, pt, r->vector, least);
-    }
-    return least;
-}
-
-kb_val resident_ahead(const struct resident *r, struct kept *w, int segments, const kb_tup *results,
-                      const struct emit_sum **ahead, struct quotients *q)
-{
-    kb *k = r->g->k;
-    struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
-    kb_val fit = kb_true(k), small = kb_false(k);
-    for (int s = 0; s < segments; s++) {
-        r->points(r, &w[s], 0, pt, at);
-        results_ahead(pt, &results[s]);
-        ahead[s] = pt->env.sum;
-        quotients_begin(&q[s], pt, r->items * r->vector);
-        fit = kb_and(k, fit, kb_or(k, q[s].fits, q[s].small));
-        small = kb_or(k, small, q[s].small);
-    }
-    kb_var all = kb_var_new(k, fit, "quotients");
-    kb_if(k, small) {
-        kb_val least = kb_immf(k, TY_F32, INFINITY);
-        for (int s = 0; s < segments; s++)
-            least = least_of(r, &w[s], &results[s], ahead[s], q, least);
-        kb_set(k, all, kb_and(k, fit, kb_ge(k, least, kb_immf(k, TY_F32, QUOTIENTS_LEAST))));
-    }
-    return kb_get(k, all);
 }

@@ -19,15 +19,15 @@ static const struct shape {
     int cluster; /* blocks that share a column */
     int blocks;  /* of a multiprocessor, for which ptxas leaves registers */
 } shapes[] = {
-    { "columns_4_scalar", false, 256, 1, 4, 1, 8 },    { "columns_8", true, 128, 1, 8, 1, 8 },
-    { "columns_16", true, 256, 1, 16, 1, 5 },          { "columns_32", true, 256, 2, 16, 1, 5 },
-    { "columns_64", true, 256, 4, 16, 1, 5 },          { "columns_128", true, 256, 0, 16, 1, 5 },
-    { "columns_16_scalar", false, 256, 1, 16, 1, 4 },  { "columns_32_scalar", false, 256, 2, 16, 1, 5 },
-    { "columns_64_scalar", false, 256, 4, 16, 1, 5 },  { "columns_128_scalar", false, 256, 0, 16, 1, 4 },
-    { "columns_256", true, 256, 0, 32, 1, 4 },         { "columns_512", true, 512, 0, 32, 1, 2 },
-    { "columns_1024", true, 1024, 0, 32, 1, 1 },       { "columns_cluster_1024", true, 512, 0, 32, 2, 2 },
-    { "columns_2048", true, 512, 0, 32, 4, 2 },        { "columns_4096", true, 512, 0, 32, 8, 2 },
-    { "columns_256_scalar", false, 512, 0, 16, 1, 2 }, { "columns_512_scalar", false, 1024, 0, 16, 1, 1 },
+    { "columns_4_scalar", false, 256, 1, 4, 1, 8 },     { "columns_8", true, 128, 1, 8, 1, 8 },
+    { "columns_16", true, 256, 1, 16, 1, 5 },           { "columns_32", true, 256, 2, 16, 1, 5 },
+    { "columns_64", true, 256, 4, 16, 1, 5 },           { "columns_128", true, 256, 0, 16, 1, 5 },
+    { "columns_16_scalar", false, 256, 1, 16, 1, 4 },   { "columns_32_scalar", false, 256, 2, 16, 1, 5 },
+    { "columns_64_scalar", false, 256, 4, 16, 1, 5 },   { "columns_128_scalar", false, 256, 0, 16, 1, 4 },
+    { "columns_256", true, 256, 0, 32, 1, 4 },          { "columns_512", true, 512, 0, 32, 1, 2 },
+    { "columns_1024", true, 1024, 0, 32, 1, 1 },        { "columns_2048", true, 512, 0, 32, 4, 2 },
+    { "columns_4096", true, 512, 0, 32, 8, 2 },         { "columns_256_scalar", false, 512, 0, 16, 1, 2 },
+    { "columns_512_scalar", false, 1024, 0, 16, 1, 1 },
 };
 
 bool resident_columns_fit(const struct problem *p, const char **why)
@@ -132,8 +132,11 @@ static bool possible(const struct planner *pl, const struct plan_case *c)
 static void bound_registers(struct planner *pl, struct plan_case *c, const struct shape *s)
 {
     const struct problem *p = pl->plan->problem;
-    const int room = pl->plan->device.threads_per_sm / c->tunable[TN_THREADS];
-    const int fit = s->cluster > 1 && pl->plan->device.sm >= 120 ? 1 : room; /* else sm_120 spills two words */
+    const int room = pl->plan->device.threads_per_sm / c->tunable[TN_THREADS], sm = pl->plan->device.sm;
+    const int most = sm < 90                       ? 4
+                     : sm >= 120 && s->cluster > 1 ? 1
+                                                   : room; /* else sm_80 and sm_120 spill one word or two */
+    const int fit = most < room ? most : room;
     if (resident_element_words(p) == 1 && segreduce_state_words(p) <= 3 && !work_is_heavy(p))
         plan_set(c, TN_MIN_BLOCKS, s->blocks < fit ? s->blocks : fit,
                  "H200, softmax of 128 channels, standardised columns of 128: 137, 148 us, without a bound 152, 150");
@@ -185,8 +188,9 @@ void resident_columns_plan(struct planner *pl, const struct strategy *row)
             continue; /* some warps of each block of a cluster: only where the user sets both, which then is refused */
         if (i == 0 && plan_pinned(pl))
             continue; /* with what the user sets it may take all columns, and no vectors would */
-        if (s->vectors && s->threads == BLOCK && clusters && segreduce_state_words(pl->plan->problem) <= FEW)
-            continue; /* softmax of 1024 channels by 1024 threads spills a word, and takes 187 us, by the cluster 180 */
+        if (s->threads == BLOCK && s->vectors && pl->plan->device.sm >= 120 &&
+            segreduce_state_words(pl->plan->problem) <= FEW)
+            continue; /* softmax would spill a word */
         if (s->vectors && state_determinism(pl->plan->problem) != DET_ANY)
             continue; /* which threads share a column would depend on addresses */
         if ((clusters || s->cluster == 1) && most[s->vectors] < hi)

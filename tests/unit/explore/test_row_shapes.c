@@ -58,7 +58,7 @@ Test(row_shapes, columns_by_length)
         { "sm_80", "any", { 512, 1 << 16 }, "columns_512" },
         { "sm_80", "any", { 1025, 1 << 16 }, "strips" },
         { "sm_80", "any", { 1024, 1 << 16 }, "columns_1024" },
-        { "sm_90", "any", { 1024, 1 << 16 }, "columns_cluster_1024" },
+        { "sm_90", "any", { 1024, 1 << 16 }, "columns_1024" },
         { "sm_90", "any", { 2048, 1 << 12 }, "columns_2048" },
         { "sm_90", "any", { 4096, 1 << 12 }, "columns_4096" },
         { "sm_90", "any", { 4096, 512 }, "columns_4096" }, /* however few columns there are */
