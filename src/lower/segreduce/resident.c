@@ -192,12 +192,13 @@ static void add_case(struct planner *pl, const struct strategy *row, const struc
         *most = capacity(c);
 }
 
-/* Do maps or values read anything beside the elements that stay? */
-static bool reads_beside(const struct problem *p)
+/* Are there arrays along a row beside the elements that stay, such as weights? */
+static bool has_weights(const struct problem *p)
 {
     for (int i = 0; i < p->ninputs; i++)
-        if (!access_input_direct(p, i))
-            return true;
+        for (int d = 0; d < p->input[i].array.rank && !access_input_direct(p, i); d++)
+            if (p->input[i].axis[d] >= 0 && p->space[p->input[i].axis[d]].reduced)
+                return true;
     return false;
 }
 
@@ -214,7 +215,7 @@ static bool suits(const struct problem *p, const struct shape *s)
         return s->threads != PAIR || (keeps && narrowest(p) == 4);
     if (!keeps || s->threads < SMALL_BLOCK)
         return true;
-    return narrowest(p) == 4 && reads_beside(p) && !(sums && s->threads == LARGE);
+    return narrowest(p) == 4 && has_weights(p) && !(sums && s->threads == LARGE);
 }
 
 /* Which shapes are worth a case, measured on an H200.  Softmax f32 of 2^26 in rows of 32768/65536/131072/262144 by
