@@ -40,7 +40,7 @@ static void map_vector(struct mapped *m, const struct quotients *q, kb_val at, k
 {
     kb *k = m->g->k;
     kb_if(k, kb_and(k, kb_ge(k, at, first), kb_le(k, kb_add(k, at, vector), last))) {
-        kb_if(k, q->fits) {
+        kb_if(k, q->falls ? q->fits : kb_imm(k, TY_BOOL, !q->of)) { /* nobody asks for the range of others */
             m->q = q;
             map_elements(m, at, vector, true);
             m->q = NULL;

@@ -7,16 +7,17 @@
 
 struct quotients {
     const struct expr *of; /* the division, of the value of an output; NULL: there is none */
+    bool falls;            /* the numerators are exponentials of at most 0 */
     kb_val divisor, high, low;
-    kb_val fits, small; /* bool: they may be taken; where the numerators are at least QUOTIENTS_LEAST */
+    kb_val fits, small; /* bool: the divisor is in range; … if numerators are not too small */
 };
-#define QUOTIENTS_LEAST 0x1p-100
-
 /* Of the row of the point, which has its results, for a thread with n of its points, or more. */
 void quotients_begin(struct quotients *q, struct point *pt, int n);
-/* The least of the magnitudes of n numerators and `least`. */
-kb_val quotients_least(const struct quotients *q, struct point *pt, int n, kb_val least);
-/* The values of n points take the quotients from here; where they fit. */
+/* The magnitudes of the numerators of n points: the least of these and `least`, the greatest of these and `most`. */
+void quotients_range(const struct quotients *q, struct point *pt, int n, kb_val *least, kb_val *most);
+/* May all elements take quotients, of whose numerators these are the least and the greatest? */
+kb_val quotients_fit(kb *k, const struct quotients *q, kb_val least, kb_val most);
+/* The values of n points take the quotients from here. */
 void quotients_take(const struct quotients *q, struct point *pt, int n);
 
 #endif

@@ -196,16 +196,14 @@ static kb_val fit(const struct rows *r, struct kept *w, const kb_tup *results, c
 {
     kb *k = r->team.g->k;
     struct point pt[GEN_VECTOR_MAX], *at[GEN_VECTOR_MAX];
-    kb_var all = kb_var_new(k, q->fits, "quotients");
-    kb_if(k, q->small) {
-        kb_val least = kb_immf(k, TY_F32, INFINITY);
-        for (int i = 0; i < r->team.items; i++) {
-            value_points(r, w, i, results, ahead, pt, at);
-            least = quotients_least(q, pt, r->team.vector, least);
-        }
-        kb_set(k, all, kb_ge(k, least, kb_immf(k, TY_F32, QUOTIENTS_LEAST)));
+    kb_val least = kb_immf(k, TY_F32, INFINITY), most = kb_immf(k, TY_F32, 0);
+    if (!q->of || q->falls)
+        return q->fits;
+    for (int i = 0; i < r->team.items; i++) {
+        value_points(r, w, i, results, ahead, pt, at);
+        quotients_range(q, pt, r->team.vector, &least, &most);
     }
-    return kb_get(k, all);
+    return quotients_fit(k, q, least, most);
 }
 
 static void row_map(const struct rows *r, struct kept *w, const kb_tup *results)

@@ -41,7 +41,8 @@ void resident_fields(const struct resident *r, struct kept *w, int segments, kb_
 kb_val resident_field_of_lanes(struct gen *g, struct field at, kb_val x, int lanes);
 /* What the thread's own elements come to; without padding, in threads that have none it is no state. */
 kb_tup resident_combine(const struct resident *r, struct kept *w);
-/* Do maps read memory along the segment, which places after its end do not have? */
+/* Does an expression read memory along the segment, which places after its end do not have?  Do maps? */
+bool resident_reads(const struct problem *p, const struct expr *e);
 bool resident_maps_read(const struct problem *p);
 
 /* segreduce.resident where segments are columns. */

@@ -44,13 +44,20 @@ static void find_other_reads(const struct expr *e, void *user)
                       : (e->arg[d]->kind == EX_INDEX || e->op >> d & 1) && follows_segment(o->p, e->arg[d]);
 }
 
-bool resident_maps_read(const struct problem *p)
+bool resident_reads(const struct problem *p, const struct expr *e)
 {
     struct other_reads o = { p, false };
+    problem_walk(p, e, find_other_reads, &o);
+    return o.any;
+}
+
+bool resident_maps_read(const struct problem *p)
+{
+    bool any = false;
     for (int i = 0; i < p->nreductions; i++)
         for (int f = 0; f < p->reduction[i].op->nfields; f++)
-            problem_walk(p, p->reduction[i].map[f], find_other_reads, &o);
-    return o.any;
+            any |= resident_reads(p, p->reduction[i].map[f]);
+    return any;
 }
 
 static void map_vector(const struct resident *r, struct kept *w, int i, kb_tup *x)

@@ -11,6 +11,8 @@ static const char *const spec[] = {
     "outputs: {y: {type: 'f32[m, n]', value: exp(x - r.max) / r.sum}, t: {type: 'f32[m]', value: r.max}}\n",
     "inputs: {x: 'f32[m, n]', w: 'f32[n]'}\nover: n\nmap: x\noperator: welford\n"
     "outputs: {y: {type: 'f32[m, n]', value: (x - r.mean) * w}, v: {type: 'f32[m]', value: r.m2 / r.n}}\n",
+    "inputs: {x: 'f32[m, n]', w: 'f32[n]'}\nover: n\nmap: abs(x) / 4\noperator: max\n"
+    "outputs: {y: {type: 'f32[m, n]', value: x * w / r}}\n",
     "inputs: {x: 'f16[m, n]'}\nover: n\nreductions:\n  a: {map: f32(x), operator: logsumexp}\n"
     "  b: {map: i32(x), operator: max}\n  c: {map: f32(x), operator: welford}\n"
     "outputs: {y: {type: 'f32[m, n]', value: exp(f32(x) - a.max) / a.sum + c.mean + f32(b)}}\n",
@@ -81,6 +83,8 @@ Test(row_fields, quotients_have_the_bits_of_divisions)
         x[i] = (float)ldexp(number, exponent + (int)(harness_random(&seed) % 9) - 4);
         if (row % 4 == 3)
             memcpy(&x[i], &bits, sizeof bits);
+        if (row % 8 == 1 && i % 50 == 3)
+            x[i] = i % 4 ? INFINITY : -INFINITY;
         z[i] = (float)ldexp(number, row * 5 - 60);
     }
     cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%s", h.text);
