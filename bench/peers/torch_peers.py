@@ -155,7 +155,8 @@ def copied(torch, o, problem, bytes_):
     """The times of the better of two copies that read and write so many bytes together."""
     half = max(1, bytes_ // 8)
     copies = [{"x": torch.zeros(half, dtype=torch.int32, device="cuda")} for _ in range(count_of(problem, bytes_))]
-    return min(timed(torch, call, copies, o.samples, problem.graph) for call in (lambda x: x.clone(), torch.neg))
+    calls = (lambda x: x.clone(), lambda x: torch.neg(x))  # pylint: disable=unnecessary-lambda # x by name
+    return min(timed(torch, call, copies, o.samples, problem.graph) for call in calls)
 
 
 # ---- peers -------------------------------------------------------------------------------------------------------------------------------
