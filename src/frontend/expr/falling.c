@@ -31,14 +31,40 @@ static bool falls_in(const struct op *op, const struct expr *x, const struct exp
                                                           most->field == f && is_greater(op, op->combine[f], f)));
 }
 
+static bool is_exp_of_difference(const struct expr *e)
+{
+    return e->kind == EX_CALL && e->op == FN_EXP && e->arg[0]->kind == EX_BINARY && e->arg[0]->op == BIN_SUB;
+}
+
+struct others {
+    const struct problem *p;
+    bool any;
+};
+
+static void find_other(const struct expr *e, void *user)
+{
+    struct others *o = user;
+    o->any |= is_exp_of_difference(e) && e->arg[0]->arg[1]->kind == EX_STATE && !problem_exp_falls(o->p, NULL, e);
+}
+
+/* Has an output the exponential of another difference, such as of what a map masks?  Then both are computed in one way: as what
+ * an element adds is often the same value, which then is computed once. */
+static bool has_others(const struct problem *p)
+{
+    struct others o = { p, false };
+    for (int i = 0; i < p->noutputs; i++)
+        for (int f = 0; f < p->output[i].array.nfields && p->output[i].value[f]; f++)
+            problem_walk(p, p->output[i].value[f], find_other, &o);
+    return o.any;
+}
+
 bool problem_exp_falls(const struct problem *p, const struct op *op, const struct expr *e)
 {
-    const struct expr *d = e->kind == EX_CALL && e->op == FN_EXP ? e->arg[0] : NULL;
-    if (!d || d->kind != EX_BINARY || d->op != BIN_SUB)
+    if (!is_exp_of_difference(e))
         return false;
-    const struct expr *x = d->arg[0], *most = d->arg[1];
+    const struct expr *x = e->arg[0]->arg[0], *most = e->arg[0]->arg[1];
     if (op)
-        return falls_in(op, x, most);
+        return falls_in(op, x, most) && !(p && has_others(p));
     if (!p || p->kind != KIND_REDUCE || most->kind != EX_STATE)
         return false;
     const struct reduction *r = &p->reduction[most->which];

@@ -228,7 +228,7 @@ static kb_val emit_operation(kb *k, struct emit_env *env, const struct expr *e)
         return e->field == FUSES ? kb_fusing(k, v) : v;
     }
     case EX_CALL:
-        if (problem_exp_falls(env->p, env->op, e))
+        if (problem_exp_falls(env->outer ? env->outer->p : env->p, env->op, e))
             return kb_math(k, KB_FN_EXP_FALLING, e->nargs, arg);
         return emit_function(k, (enum fn)e->op, e->nargs, arg);
     default: return kb_cast(k, arg[0], e->type);
