@@ -22,13 +22,14 @@ static bool is_side(const struct expr *e, int *f)
     return true;
 }
 
-/* In op: field f of a state less the greater one of two; or, where many states meet, which built-in operators say, less that of
- * all, which stands right. */
+/* In a built-in operator, whose sums are at least 1 beside what is added: field f of a state less the greater one of two; or,
+ * where many states meet, less that of all, which stands right. */
 static bool falls_in(const struct op *op, const struct expr *x, const struct expr *most)
 {
     int f = -1;
-    return is_side(x, &f) && (is_greater(op, most, f) || (op->builtin && x->kind == EX_LEFT && most->kind == EX_RIGHT &&
-                                                          most->field == f && is_greater(op, op->combine[f], f)));
+    return op->builtin && is_side(x, &f) &&
+           (is_greater(op, most, f) ||
+            (x->kind == EX_LEFT && most->kind == EX_RIGHT && most->field == f && is_greater(op, op->combine[f], f)));
 }
 
 static bool is_exp_of_difference(const struct expr *e)

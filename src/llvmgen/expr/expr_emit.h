@@ -59,9 +59,9 @@ struct emit_env {
     int indexed;                                               /* … of which dimension */
     /* An index, which is not negative, by a size that is not 0 (i64); NULL: as all are divided. */
     kb_val (*quotient)(kb *k, struct emit_env *env, kb_val index, int size);
-    void *user; /* the callbacks' */
-    const struct problem *p;
-    const struct let *let; /* what EX_LET refers to */
+    void *user;              /* the callbacks' */
+    const struct problem *p; /* may be NULL, as in an operator: then it is outer's */
+    const struct let *let;   /* what EX_LET refers to */
     int nlets;
     struct emit_cached *cache; /* of each let, the operator's own or the problem's; NULL before the first is used */
     const struct op *op;       /* what EX_OP_LET refers to; set by emit_combine() */
