@@ -132,10 +132,13 @@ static bool possible(const struct planner *pl, const struct plan_case *c)
 static void bound_registers(struct planner *pl, struct plan_case *c, const struct shape *s)
 {
     const struct problem *p = pl->plan->problem;
+    enum { SHORT = 8 }; /* words */
     const int room = pl->plan->device.threads_per_sm / c->tunable[TN_THREADS], sm = pl->plan->device.sm;
-    const int most = sm < 90                       ? 4
-                     : sm >= 120 && s->cluster > 1 ? 1
-                                                   : room; /* else sm_80 and sm_120 spill one word or two */
+    int most = room;
+    if (sm < 90 && !s->vectors && s->words > SHORT)
+        most = 4; /* sm_80 spills a word else */
+    if (sm >= 120 && s->cluster > 1)
+        most = 1; /* … and sm_120 two */
     const int fit = most < room ? most : room;
     if (resident_element_words(p) == 1 && segreduce_state_words(p) <= 3 && !work_is_heavy(p))
         plan_set(c, TN_MIN_BLOCKS, s->blocks < fit ? s->blocks : fit,
