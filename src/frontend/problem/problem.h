@@ -278,8 +278,8 @@ bool problem_writes(const struct problem *p, enum moment moment);
 /* Is there an output with the total of a scan, other than a count? */
 bool problem_shows_totals(const struct problem *p);
 
-/* Is e the exponential of what is at most 0, or NaN: of a reduction's map less the maximum, or, in what an element adds to a
- * field of op (NULL: in an output), of its own field less that?  Less than 2^-126 may be 0. */
+/* Is e the exponential of what is at most 0, or NaN: in an output (op is NULL) of a reduction's map less the maximum, in a
+ * built-in operator of a field less that?  Less than 2^-126 may be 0. */
 bool problem_exp_falls(const struct problem *p, const struct op *op, const struct expr *e);
 
 /* f on the expression, everything below it, and what lets of the problem in it stand for, each let once. */
