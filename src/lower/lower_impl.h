@@ -5,10 +5,7 @@
 
 #include "access.h"
 
-enum {
-    PLAN_CHECKS_MAX = 16 + 2 * PROBLEM_ARGS_MAX /* promises of sizes and arrays */,
-    PLAN_STEPS_MAX = 8 /* kernels and steps of a case */
-};
+enum { PLAN_CHECKS_MAX = 16 + 2 * PROBLEM_ARGS_MAX /* promises of sizes and arrays */ };
 
 /* Elements that a thread holds in registers at once, at most. */
 enum { ITEMS_MAX = 64 };
@@ -115,7 +112,10 @@ void plan_buffer_arg(struct planner *pl, struct plan_case *c, int first, enum ke
 void plan_partials_arg(struct planner *pl, struct plan_case *c, int first, struct formula slots, int each);
 /* Buffer "words", for totals of `slots` blocks, each after `spare` words of 8 bytes. */
 void plan_words_arg(struct planner *pl, struct plan_case *c, struct formula slots, int spare);
+/* The result is valid until the next launch is added. */
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid);
+/* The case is complete: its arguments, and no room for more, go to the arena. */
+void plan_arguments_end(struct planner *pl, struct plan_case *c);
 void plan_check(struct planner *pl, struct formula condition, const char *message);
 /* The checks that follow from the problem and the known sizes alone (checks.c). */
 void plan_launch_checks(struct planner *pl);

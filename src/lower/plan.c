@@ -252,6 +252,29 @@ void plan_case_variant(struct planner *pl, struct plan_case *c, const char *vari
 
 static void add_arg(struct prog_kernel *k, struct prog_arg arg) { ((struct prog_arg *)k->arg)[k->nargs++] = arg; }
 
+/* Formulas are large, and most cases have few of them. */
+static void *one_more(struct arena *a, void *array, int n, int by, size_t each)
+{
+    return n % by ? array : arena_grow(a, array, each * (size_t)n, each * (size_t)(n + by));
+}
+
+/* Of the case that is being built, until plan_arguments_end(). */
+static struct prog_arg *arguments(struct planner *pl, int kernel)
+{
+    if (!pl->arguments[kernel])
+        pl->arguments[kernel] = arena_new(&pl->s->arena, struct prog_arg, PROG_ARG_MAX);
+    return pl->arguments[kernel];
+}
+
+void plan_arguments_end(struct planner *pl, struct plan_case *c)
+{
+    for (int i = 0; i < c->code.nkernels; i++) {
+        struct prog_kernel *k = &c->code.kernel[i];
+        const size_t bytes = sizeof *k->arg * (size_t)k->nargs;
+        k->arg = arena_grow(&pl->s->arena, k->arg, bytes, bytes);
+    }
+}
+
 static void note_index(const struct expr *e, void *any) { *(bool *)any |= e->kind == EX_INDEX; }
 
 /* Do elements ask for indices along reduced axes that are several: by index(), or for `others`? */
@@ -304,7 +327,7 @@ struct prog_kernel *plan_kernel(struct planner *pl, struct plan_case *c, const c
     k->threads = c->tunable[TN_THREADS];
     k->cluster = 0;
     k->module = (int)(c - pl->plan->cases);
-    k->arg = arena_new(a, struct prog_arg, PROG_ARG_MAX);
+    k->arg = arguments(pl, c->code.nkernels - 1);
     for (int i = 0; i < p->ninputs; i++)
         add_arg(k, (struct prog_arg){ .kind = ARG_INPUT, .index = i, .name = p->input[i].array.name });
     for (int i = 0; i < p->noutputs; i++)
@@ -357,8 +380,7 @@ void plan_piece_arg(struct prog_kernel *k, const struct problem *p)
 int plan_buffer(struct planner *pl, struct plan_case *c, const char *name, enum prog_region region,
                 struct formula bytes)
 {
-    if (!c->code.buffer)
-        c->code.buffer = arena_new(&pl->s->arena, struct prog_buffer, PROG_ARG_MAX);
+    c->code.buffer = one_more(&pl->s->arena, c->code.buffer, c->code.nbuffers, 4, sizeof *c->code.buffer);
     c->code.buffer[c->code.nbuffers] = (struct prog_buffer){ .name = name, .region = region, .bytes = bytes };
     return c->code.nbuffers++;
 }
@@ -397,8 +419,7 @@ void plan_words_arg(struct planner *pl, struct plan_case *c, struct formula slot
 
 struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kernel, struct formula grid)
 {
-    if (!c->code.step)
-        c->code.step = arena_new(&pl->s->arena, struct prog_step, PLAN_STEPS_MAX);
+    c->code.step = one_more(&pl->s->arena, c->code.step, c->code.nsteps, 1, sizeof *c->code.step);
     struct prog_step *s = &c->code.step[c->code.nsteps++];
     s->kernel = kernel;
     s->grid = grid;
@@ -409,6 +430,7 @@ struct prog_step *plan_launch(struct planner *pl, struct plan_case *c, int kerne
 void plan_check(struct planner *pl, struct formula condition, const char *message)
 {
     struct plan *plan = pl->plan;
+    plan->check = one_more(&pl->s->arena, plan->check, plan->nchecks, 4, sizeof *plan->check);
     plan->check[plan->nchecks++] = (struct prog_check){ .condition = condition, .message = message };
 }
 

@@ -181,7 +181,7 @@ enum { LAUNCH_LINE_BYTES = 128 };
 /* How its strategies were found: by rank, until the cases took every launch; one by its name; in a text. */
 enum plan_origin { PLAN_CHOSEN, PLAN_PINNED, PLAN_READ };
 
-enum { PLAN_CASES_MAX = 48 };
+enum { PLAN_CASES_MAX = 48, PLAN_STEPS_MAX = 8 /* kernels and steps of a case */ };
 struct plan {
     const struct problem *problem;
     struct device device;
@@ -217,6 +217,7 @@ struct planner {
     struct ptxgen_session *s;
     struct plan *plan;
     const struct plan_options *options;
+    struct prog_arg *arguments[PLAN_STEPS_MAX]; /* where those of a case's kernels gather; NULL: none have yet */
 };
 
 /* What the blocks of a strategy do one after the other, for predictions: combinations of a block's threads, waits for

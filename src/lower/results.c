@@ -94,6 +94,7 @@ bool plan_case_build(struct planner *pl, struct plan_case *c)
         add_mapper(pl, c);
     if (good && initials_exist(p))
         add_filler(pl, c);
+    plan_arguments_end(pl, c);
     pl->plan->problem = own;
     return good;
 }

@@ -297,7 +297,6 @@ struct plan *plan_new(struct ptxgen_session *s, const struct problem *p)
     struct plan *plan = arena_new(&s->arena, struct plan, 1);
     plan->problem = p;
     plan->cases = arena_new(&s->arena, struct plan_case, PLAN_CASES_MAX);
-    plan->check = arena_new(&s->arena, struct prog_check, PLAN_CHECKS_MAX);
     return plan;
 }
 
