@@ -27,6 +27,7 @@ struct ptxgen_program {
     struct program_stages *stages; /* or NULL */
 };
 struct ptxgen_host {
+    struct ptxgen_session *session; /* whose memory has the plan; NULL: of stages, which hold their own */
     struct host_code *code;
     struct simt_control *control;
     int case_index;           /* of the last run */

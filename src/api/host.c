@@ -84,8 +84,10 @@ ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan, con
         ptxgen_host_destroy(host);
         return api_codegen_failure(s);
     }
+    s->holders++; /* cases are compiled when runs take them */
+    host->session = s;
     *out = host;
-    session_log(s, PTXGEN_LOG_INFO, begin, "%s: compiled %d case%s for the host", plan->plan->problem->name,
+    session_log(s, PTXGEN_LOG_INFO, begin, "%s: prepared %d case%s for the host", plan->plan->problem->name,
                 plan->plan->ncases, plan->plan->ncases == 1 ? "" : "s");
     return PTXGEN_OK;
 }
@@ -98,6 +100,7 @@ void ptxgen_host_destroy(ptxgen_host *host)
         api_host_stages_destroy(host->stages);
     host_destroy(host->code);
     simt_control_destroy(host->control);
+    ptxgen_session_destroy(host->session);
     free(host);
 }
 

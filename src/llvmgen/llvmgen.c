@@ -148,6 +148,8 @@ int llvmgen_version(void)
 /* ---- the host ---------------------------------------------------------------------------------------------------- */
 
 struct host_case {
+    bool asked;                /* for code: now it has, or cannot have any */
+    const char *failure;       /* why it has none */
     struct llvm_errors errors; /* what LLVM says about the case's context */
     struct host_jit *jit;
     int points;
@@ -155,7 +157,12 @@ struct host_case {
 };
 
 struct host_code {
+    const struct plan *plan;
+    struct llvmgen_options options;
+    const struct host_symbol *symbols;
+    int nsymbols;
     struct program *program;
+    struct ptxgen_session says; /* why a case has no code */
     int ncases;
     struct host_case cases[];
 };
@@ -172,70 +179,99 @@ static bool keep_points(struct host_case *h, const kb *k)
     return h->point != NULL;
 }
 
-static struct host_jit *jit_case(struct ptxgen_session *s, const struct prog_case *code, LLVMContextRef cx,
-                                 LLVMModuleRef mod, const struct host_symbol *symbols, int nsymbols)
+static struct host_jit *jit_case(struct host_code *h, const struct prog_case *code, LLVMContextRef cx,
+                                 LLVMModuleRef mod)
 {
     const char *name[8];
     for (int i = 0; i < code->nkernels; i++)
         name[i] = code->kernel[i].name;
-    return host_jit_create(s, cx, mod, code->nkernels, name, symbols, nsymbols);
+    return host_jit_create(&h->says, cx, mod, code->nkernels, name, h->symbols, h->nsymbols);
 }
 
-/* Emit a case for the host and compile it. Ordering points are numbered through all cases; `before`: those of earlier
- * ones. */
-static bool host_case(struct ptxgen_session *s, const struct plan *plan, int c, const struct llvmgen_options *o,
-                      int before, struct host_code *h, const struct host_symbol *symbols, int nsymbols)
+/* Emits a case for the host.  Ordering points are numbered through all cases; `before`: those of earlier ones. */
+static void emit_host_case(struct host_code *h, int c, int before)
 {
+    const struct plan *plan = h->plan;
     LLVMContextRef cx = llvm_context(&h->cases[c].errors);
     LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(plan->cases[c].code.name, cx);
     const struct kb_options ko = { .sm = plan->device.sm,
                                    .ptx = plan->device.ptx,
-                                   .omit_point = o->omit_point > before ? o->omit_point - before : 0,
+                                   .omit_point = h->options.omit_point > before ? h->options.omit_point - before : 0,
                                    .shared_max = plan->device.shared_per_block };
-    kb *k = host_jit_prepare(s, mod) ? kb_new(cx, mod, &kb_target_host, &ko) : NULL;
-    bool ok = k && emit_case(k, plan, c, &h->program->cases[c]) && keep_points(&h->cases[c], k);
-    if (k && !ok)
-        diag_error(&s->diags, D_CODEGEN, span_none(), "%s: %s", plan->cases[c].code.strategy, kb_error(k));
+    host_jit_prepare(mod);
+    kb *k = kb_new(cx, mod, &kb_target_host, &ko);
+    const bool ok = k && emit_case(k, plan, c, &h->program->cases[c]) && keep_points(&h->cases[c], k);
+    if (!ok)
+        diag_error(&h->says.diags, D_CODEGEN, span_none(), "%s: %s", plan->cases[c].code.strategy,
+                   k ? kb_error(k) : "out of memory");
     kb_free(k);
-    if (!ok) {
-        LLVMDisposeModule(mod);
-        LLVMContextDispose(cx);
-        return false;
+    if (ok) {
+        h->cases[c].jit = jit_case(h, &h->program->cases[c], cx, mod);
+        return;
     }
-    h->cases[c].jit = jit_case(s, &h->program->cases[c], cx, mod, symbols, nsymbols);
-    return h->cases[c].jit != NULL;
+    LLVMDisposeModule(mod);
+    LLVMContextDispose(cx);
+}
+
+static void need_case(struct host_code *h, int c, int before)
+{
+    jmp_buf oom;
+    h->says.arena.oom = &oom;
+    if (h->cases[c].asked || setjmp(oom))
+        return;
+    h->cases[c].asked = true;
+    h->cases[c].failure = "out of memory";
+    emit_host_case(h, c, before);
+    h->cases[c].failure = h->cases[c].jit ? NULL : h->says.diags.last->text;
+}
+
+/* All cases, in their order. */
+static int need_cases(struct host_code *h)
+{
+    int points = 0;
+    for (int c = 0; c < h->ncases; c++) {
+        need_case(h, c, points);
+        points += h->cases[c].points;
+    }
+    return points;
 }
 
 struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
                                const struct host_symbol *symbols, int nsymbols)
 {
-    struct host_code *h = !llvm_room(s) ? NULL : calloc(1, sizeof *h + sizeof h->cases[0] * (size_t)plan->ncases);
-    bool ok = h && (h->program = program_from_plan(plan));
-    int points = 0;
-    for (int c = 0; ok && c < plan->ncases; c++) {
-        h->ncases = c + 1;
-        ok = host_case(s, plan, c, o, points, h, symbols, nsymbols);
-        points += h->cases[c].points;
-    }
-    if (ok)
+    struct host_code *h =
+        !llvm_room(s) || !host_jit_exists(s) ? NULL : calloc(1, sizeof *h + sizeof h->cases[0] * (size_t)plan->ncases);
+    if (!h)
+        return NULL;
+    h->plan = plan;
+    h->options = *o;
+    h->symbols = symbols;
+    h->nsymbols = nsymbols;
+    h->ncases = plan->ncases;
+    diags_init(&h->says.diags, &h->says.arena);
+    h->program = program_from_plan(plan);
+    if (h->program) {
+        if (o->omit_point)
+            need_cases(h);
         return h;
+    }
     host_destroy(h);
     return NULL;
 }
 
 const struct program *host_program(const struct host_code *h) { return h->program; }
-host_kernel host_entry(const struct host_code *h, int case_index, int kernel)
+host_kernel host_entry(struct host_code *h, int case_index, int kernel)
 {
-    return host_jit_entry(h->cases[case_index].jit, kernel);
+    need_case(h, case_index, 0);
+    return h->cases[case_index].jit ? host_jit_entry(h->cases[case_index].jit, kernel) : NULL;
 }
 
-int host_points(const struct host_code *h)
+const char *host_failure(const struct host_code *h, int case_index)
 {
-    int n = 0;
-    for (int c = 0; c < h->ncases; c++)
-        n += h->cases[c].points;
-    return n;
+    return case_index < 0 ? NULL : h->cases[case_index].failure;
 }
+
+int host_points(struct host_code *h) { return need_cases(h); }
 
 const char *host_point_text(const struct host_code *h, int i)
 {
@@ -256,5 +292,6 @@ void host_destroy(struct host_code *h)
         host_jit_destroy(h->cases[c].jit);
     }
     program_destroy(h->program);
+    arena_finish(&h->says.arena);
     free(h);
 }

@@ -25,7 +25,8 @@ bool llvmgen_fill(struct ptxgen_session *s, const struct plan *plan, const struc
 bool llvmgen_ir(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o, struct str *out);
 
 /* The same kernels as native code of this machine, for the host executor.  Calls to the runtime (simt/simt_rt.h) are
- * bound to `symbols`.  The program has no PTX; entry points by case and kernel. */
+ * bound to `symbols`.  The program has no PTX; entry points by case and kernel.  A case is emitted and compiled when its
+ * entry is first asked for: until host_destroy() the plan must stay. */
 struct host_symbol {
     const char *name;
     void *address;
@@ -35,9 +36,10 @@ struct host_code;
 struct host_code *llvmgen_host(struct ptxgen_session *s, const struct plan *plan, const struct llvmgen_options *o,
                                const struct host_symbol *symbols, int nsymbols);
 const struct program *host_program(const struct host_code *h);
-host_kernel host_entry(const struct host_code *h, int case_index, int kernel);
-int host_points(const struct host_code *h);                    /* ordering points emitted, over all cases */
-const char *host_point_text(const struct host_code *h, int i); /* 1 … */
+host_kernel host_entry(struct host_code *h, int case_index, int kernel); /* NULL: it has no code */
+const char *host_failure(const struct host_code *h, int case_index);     /* why, or NULL; -1: no case */
+int host_points(struct host_code *h);                                    /* ordering points, over all cases */
+const char *host_point_text(const struct host_code *h, int i);           /* 1 … */
 void host_destroy(struct host_code *h);
 
 /* Whose code generator this is: the file of LLVM, where it is known before LLVM is loaded, or NULL. */

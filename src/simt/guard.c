@@ -154,13 +154,18 @@ static void catch_faults(void)
         sigaction(signals[i], &action, NULL);
 }
 
+static struct run_args on_copies(const struct guarded *g)
+{
+    struct run_args args = *g->args;
+    args.input = g->pointer;
+    args.output = (void *const *)(uintptr_t)(g->pointer + g->code->program->ninputs);
+    return args;
+}
+
 /* Runs, sends report and control memory, and ends the process. */
 static void child(const struct guarded *g, int fd)
 {
-    const struct program *p = g->code->program;
-    struct run_args args = *g->args;
-    args.input = g->pointer;
-    args.output = (void *const *)(uintptr_t)(g->pointer + p->ninputs);
+    const struct run_args args = on_copies(g);
     g->control->exec.crash_fd = fd;
     catch_faults();
     simt_run_code(g->code, &args, g->control, g->options, g->report);
@@ -192,6 +197,8 @@ static void run_child(const struct guarded *g)
         report_plain(g->report, SIMT_NO_MEMORY, "no pipe to a child process");
         return;
     }
+    const struct run_args args = on_copies(g);
+    simt_ask_entries(g->code, &args, g->control, g->options);
     const pid_t pid = fork();
     if (pid == 0) {
         close(ends[0]);

@@ -348,6 +348,19 @@ static int run_with(const struct simt_code *code, const struct run_args *args, s
     return out->what;
 }
 
+void simt_ask_entries(const struct simt_code *code, const struct run_args *args, struct simt_control *control,
+                      const struct simt_options *o)
+{
+    struct simt_report unread = { .what = SIMT_OK };
+    struct run r = { .code = code, .p = code->program, .args = args, .control = control, .x = &control->exec };
+    r.report = &unread;
+    r.x->options = *o;
+    if (allocate(&r) && take_arrays(&r) && select_case(&r))
+        for (int s = 0; s < r.taken->nsteps; s++)
+            code->entry(code->user, r.case_index, r.taken->step[s].kernel);
+    free(r.memory);
+}
+
 int simt_run_code(const struct simt_code *code, const struct run_args *args, struct simt_control *control,
                   const struct simt_options *o, struct simt_report *out)
 {

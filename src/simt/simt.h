@@ -56,7 +56,7 @@ struct simt_control *simt_control_create(void);
 void simt_control_destroy(struct simt_control *c);
 
 /* Run once.  control: NULL for a fresh one.  `bytes`: extent of each input and output for bounds checks. */
-int simt_run(const struct host_code *h, const struct run_args *args, struct simt_control *control,
+int simt_run(struct host_code *h, const struct run_args *args, struct simt_control *control,
              const struct simt_options *o, struct simt_report *out);
 
 /* What the report means for a caller; what is wrong is told. */

@@ -369,9 +369,12 @@ struct simt_control {
 /* Entry points of a program's kernels. */
 struct simt_code {
     const struct program *program;
-    host_kernel (*entry)(const void *user, int case_index, int kernel);
-    const void *user;
+    host_kernel (*entry)(void *user, int case_index, int kernel);
+    void *user;
 };
+/* Asks for the entries of all that the run would launch: those that are asked for in a child process are lost with it. */
+void simt_ask_entries(const struct simt_code *code, const struct run_args *args, struct simt_control *control,
+                      const struct simt_options *o);
 int simt_run_code(const struct simt_code *code, const struct run_args *args, struct simt_control *control,
                   const struct simt_options *o, struct simt_report *out);
 

@@ -105,7 +105,7 @@ int main()
     EXPECT(starts_as(laws_options) && starts_as(plan_options) && starts_as(explain_options));
     EXPECT(starts_as(variant_options) && starts_as(compile_options) && starts_as(jit_options));
     on_the_host(s);
-    EXPECT(heard.find("compiled 1 case for the host") != std::string::npos);
+    EXPECT(heard.find("prepared 1 case for the host") != std::string::npos);
     s.log(PTXGEN_LOG_INFO, nullptr);
     ptxgen::session moved = std::move(s);
     handles_move(moved);

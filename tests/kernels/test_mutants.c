@@ -42,8 +42,8 @@ static const char *const modes[] = { "seed:%d,race,uninit", "seed:%d,weak", "see
 enum { NMODES = sizeof modes / sizeof *modes, SEEDS = 12, MUTANT_SEEDS = 48 };
 
 /* Several launches on one control block, so that a counter that is not reset shows. False: a finding. */
-static bool run(struct subject_run *r, const struct host_code *h, struct simt_control *control, const char *mode,
-                int seed, bool *same)
+static bool run(struct subject_run *r, struct host_code *h, struct simt_control *control, const char *mode, int seed,
+                bool *same)
 {
     char text[64];
     struct simt_options o;
@@ -62,7 +62,7 @@ static bool run(struct subject_run *r, const struct host_code *h, struct simt_co
 
 /* Which mode notices the missing point, with one of `seeds` seeds from *seed on; NULL: none.  The control block, and
  * with it the stacks of the threads, stay for all of them. */
-static const char *caught_by(struct subject_run *r, const struct host_code *h, int seeds, int *seed)
+static const char *caught_by(struct subject_run *r, struct host_code *h, int seeds, int *seed)
 {
     const int first = *seed;
     struct simt_control *control = simt_control_create();
@@ -88,7 +88,7 @@ static const char *exempt_reason(const char *subject, const char *text)
     return NULL;
 }
 
-static void whole_kernel_is_clean(struct subject_run *r, const struct subject *sub, const struct host_code *h)
+static void whole_kernel_is_clean(struct subject_run *r, const struct subject *sub, struct host_code *h)
 {
     struct simt_options o;
     struct simt_report report;

@@ -63,10 +63,10 @@ struct built {
     const struct machine *machine;
 };
 
-static host_kernel built_entry(const void *user, int case_index, int kernel)
+static host_kernel built_entry(void *user, int case_index, int kernel)
 {
     (void)case_index;
-    return ((const struct built *)user)->machine->kernel[kernel];
+    return ((struct built *)user)->machine->kernel[kernel];
 }
 
 /* Sizes: 0 elements of x, 1 elements of out, 2 the fault. */

@@ -66,7 +66,7 @@ static inline uint64_t hash_outputs(const struct subject_run *r)
     return h;
 }
 
-static inline int run_once(struct subject_run *r, const struct host_code *h, int launch, struct simt_control *control,
+static inline int run_once(struct subject_run *r, struct host_code *h, int launch, struct simt_control *control,
                            const struct simt_options *o, struct simt_report *report)
 {
     for (int i = 0; i < r->problem->ninputs; i++)

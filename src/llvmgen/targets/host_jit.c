@@ -81,17 +81,19 @@ static void native_initialize(void)
     }
 }
 
-bool host_jit_prepare(struct ptxgen_session *s, LLVMModuleRef module)
+bool host_jit_exists(struct ptxgen_session *s)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, native_initialize);
-    if (native.failure[0]) {
+    if (native.failure[0])
         diag_error(&s->diags, D_CODEGEN, span_none(), "%s", native.failure);
-        return false;
-    }
+    return !native.failure[0];
+}
+
+void host_jit_prepare(LLVMModuleRef module)
+{
     LLVMSetTarget(module, native.triple);
     LLVMSetDataLayout(module, native.layout);
-    return true;
 }
 
 /* ---- thunks ---------------------------------------------------------------------------------- */

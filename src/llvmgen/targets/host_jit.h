@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host_jit.h - a module that was built through kb_target_host as native code of this machine.
  *
+ *     host_jit_exists(session)         first of all
  *     host_jit_prepare(module)         before the first instruction is built: triple and data layout
  *     … kernels are emitted …
  *     jit = host_jit_create(…)         verifies the module; takes it and its context over
@@ -17,9 +18,10 @@
 
 struct host_jit;
 
-/* Gives an empty module the triple and data layout of this machine; alignments would be wrong if set later.  False
- * with a diagnostic when LLVM has no code generator for it. */
-bool host_jit_prepare(struct ptxgen_session *s, LLVMModuleRef module);
+/* Has LLVM a code generator for this machine?  False after a diagnostic. */
+bool host_jit_exists(struct ptxgen_session *s);
+/* Gives an empty module the triple and data layout of this machine; alignments would be wrong if set later. */
+void host_jit_prepare(LLVMModuleRef module);
 
 /* For kernel[0..nkernels), functions of the module by name.  Owns context and module from here on, also when it fails
  * (NULL with a diagnostic).  The runtime's functions are bound to `symbols`, which must stay, math functions and

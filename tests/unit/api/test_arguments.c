@@ -164,7 +164,7 @@ Test(arguments, the_log_says_what_happens)
     ptxgen_session_log(s, PTXGEN_LOG_INFO, listen, heard);
     cr_assert_eq(ptxgen_run_string(s, spec, sizeof spec - 1, "t", list, 4), PTXGEN_OK);
     cr_expect(strstr(heard, "0 t: planned for sm_80: small reduce.block in "), "%s", heard);
-    cr_expect(strstr(heard, "0 t: compiled 1 case for the host in "), "%s", heard);
+    cr_expect(strstr(heard, "0 t: prepared 1 case for the host in "), "%s", heard);
     cr_expect_null(strstr(heard, "\n1 "), "%s", heard);
     ptxgen_session_log(s, PTXGEN_LOG_DEBUG, listen, heard);
     cr_assert_eq(ptxgen_run_string(s, spec, sizeof spec - 1, "t", list, 4), PTXGEN_OK);

@@ -30,7 +30,7 @@ static bool counts_launches(const struct program *p)
 }
 
 /* Launches from number first - 1 on, on one control region: the first fills all words, later ones may find them. */
-static void crosses(struct subject_run *r, const struct host_code *h, const char *name, uint32_t wrap)
+static void crosses(struct subject_run *r, struct host_code *h, const char *name, uint32_t wrap)
 {
     for (size_t m = 0; m < sizeof modes / sizeof *modes; m++)
         for (int seed = 1; seed <= SEEDS; seed += harness_one_in("PTXGEN_TEST_SEEDS")) {
@@ -57,7 +57,7 @@ static void crosses(struct subject_run *r, const struct host_code *h, const char
 }
 
 /* Some sizes are for a case that is not the first. */
-static bool takes_first_case(struct subject_run *r, const struct host_code *h, const struct simt_options *o)
+static bool takes_first_case(struct subject_run *r, struct host_code *h, const struct simt_options *o)
 {
     struct simt_report report = { 0 };
     run_once(r, h, 0, NULL, o, &report);
