@@ -274,9 +274,11 @@ static bool check_launch(struct run *r, const struct prog_kernel *k, const struc
 static bool make_grid(struct run *r, const struct prog_step *step, struct grid *g)
 {
     const struct prog_kernel *k = &r->taken->kernel[step->kernel];
+    /* First of all: the shared memory is known when the kernel has been emitted. */
+    const host_kernel entry = r->code->entry(r->code->user, r->case_index, step->kernel);
     const int64_t dynamic = step->shared.n ? formula_eval(&step->shared, &r->env) : 0;
     *g = (struct grid){ .kernel = k->name,
-                        .entry = r->code->entry(r->code->user, r->case_index, step->kernel),
+                        .entry = entry,
                         .nblocks = formula_eval(&step->grid, &r->env),
                         .threads = k->threads,
                         .cluster = step->cluster.n ? (int)formula_eval(&step->cluster, &r->env) : k->cluster,
