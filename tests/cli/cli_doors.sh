@@ -6,6 +6,7 @@ needs mkfifo timeout ldd
 
 sanitized() { ldd "$ptxgen" | grep -q libasan; }
 limit() { sanitized || ulimit -v "$1"; }
+unset GLIBC_TUNABLES # what they reserve counts
 PTXGEN_LIBCUDA=/no/such/library
 export PTXGEN_LIBCUDA
 
