@@ -17,6 +17,7 @@ import tempfile
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path += [str(ROOT / 'bench/survey'), str(ROOT / 'scripts')]
+import emitted
 import problems
 import verdicts
 
@@ -47,14 +48,14 @@ def spec_of(form, r, dims, t, *beside):
 
 def assembled(ptxgen, ptxas, known, spec, arch):
     """What is wrong: a line each."""
-    done = subprocess.run([ptxgen, spec, f'--arch=sm_{arch}', '--cache=off', '-o', '-'], capture_output=True, check=False)
-    if done.returncode:
-        return ['ptxgen failed: ' + done.stderr.decode().partition('\n')[0]]
-    key = known.key(str(arch), done.stdout)
+    status, text, said = emitted.ptx_of(ptxgen, spec, f'sm_{arch}')
+    if status:
+        return ['ptxgen failed: ' + said.decode().partition('\n')[0]]
+    key = known.key(str(arch), text)
     if known.good(key):
         return []
     with tempfile.NamedTemporaryFile(suffix='.ptx') as ptx:
-        ptx.write(done.stdout)
+        ptx.write(text)
         ptx.flush()
         done = subprocess.run([ptxas, '-v', f'-arch=sm_{arch}', '-o', os.devnull, ptx.name], capture_output=True, text=True, check=False)
     if done.returncode:
