@@ -427,6 +427,7 @@ static void prepare_slots(struct exec *x)
         x->free_slot[s] = x->nslots - 1 - s;
     }
     memset(x->warps, 0, sizeof *x->warps * (size_t)(x->nslots * warps));
+    fiber_stacks_clean(&x->stacks);
     for (int i = 0; i < x->nslots * x->slot_threads; i++) {
         fiber_start(&x->threads[i].fiber, &x->stacks, i, thread_main);
         x->threads[i].stack_limit = fiber_stack_limit(&x->stacks, i);

@@ -141,9 +141,6 @@ static void prepare(struct fiber *f, char *low, char *top, void (*entry)(void))
 void fiber_start(struct fiber *f, const struct fiber_stacks *s, int i, void (*entry)(void))
 {
     char *low = s->base + (size_t)i * STRIDE + GAP;
-#ifdef FIBER_ASAN
-    __asan_unpoison_memory_region(low, STACK);
-#endif
     prepare(f, low, low + STACK - (i * 5 % COLOURS) * COLOUR, entry);
 }
 
@@ -160,6 +157,15 @@ static void register_stacks(struct fiber_stacks *s)
         char *low = s->base + (size_t)i * STRIDE + GAP;
         s->registered[i] = VALGRIND_STACK_REGISTER(low, low + STACK);
     }
+#else
+    (void)s;
+#endif
+}
+
+void fiber_stacks_clean(const struct fiber_stacks *s)
+{
+#ifdef FIBER_ASAN
+    __asan_unpoison_memory_region(s->base, (size_t)s->count * STRIDE);
 #else
     (void)s;
 #endif
@@ -194,9 +200,7 @@ void fiber_stacks_free(struct fiber_stacks *s)
     for (int i = 0; s->registered && i < s->count; i++)
         VALGRIND_STACK_DEREGISTER(s->registered[i]);
 #endif
-#ifdef FIBER_ASAN
-    __asan_unpoison_memory_region(s->base, (size_t)s->count * STRIDE);
-#endif
+    fiber_stacks_clean(s);
     munmap(s->base, (size_t)s->count * STRIDE);
     free(s->registered);
     *s = (struct fiber_stacks){ 0 };

@@ -37,6 +37,8 @@ struct fiber_stacks {
 /* Grows the pool to `count` stacks; contents are lost when it grows. False: out of memory. */
 bool fiber_stacks_reserve(struct fiber_stacks *s, int count);
 void fiber_stacks_free(struct fiber_stacks *s);
+/* For AddressSanitizer: frames that nobody returned from are gone.  Of all stacks at once, as a call maps their shadow anew. */
+void fiber_stacks_clean(const struct fiber_stacks *s);
 
 /* A frame on stack i that reaches below this has (nearly) overflowed it. */
 const char *fiber_stack_limit(const struct fiber_stacks *s, int i);
