@@ -233,3 +233,26 @@ Test(library, a_file_that_cannot_be_read_is_named)
     ptxgen_free(text);
     ptxgen_session_destroy(s);
 }
+
+Test(library, a_host_compiles_its_case_when_its_session_has_gone)
+{
+    static const char text[] = "kind: reduce\ninputs: {x: 'i32[n]'}\noperator: add\noutputs: {y: i32}\n";
+    ptxgen_session *s, *other;
+    ptxgen_problem *p;
+    ptxgen_plan *plan;
+    ptxgen_host *host;
+    const int64_t n = 3;
+    const int32_t x[] = { 1, 2, 4 };
+    int32_t y = 0;
+    const ptxgen_arguments args = { &n, (const void *[]){ x }, (void *[]){ &y }, NULL };
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    cr_assert_eq(ptxgen_problem_from_string(s, text, strlen(text), "t", &p), PTXGEN_OK);
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK);
+    ptxgen_session_destroy(s);
+    cr_assert_eq(ptxgen_session_create(&other), PTXGEN_OK);
+    cr_expect_eq(ptxgen_host_run(other, host, &args, "seed:1,race,guard"), PTXGEN_OK);
+    cr_expect_eq(y, 7);
+    ptxgen_host_destroy(host);
+    ptxgen_session_destroy(other);
+}
