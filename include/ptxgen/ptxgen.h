@@ -473,7 +473,7 @@ PTXGEN_API ptxgen_status ptxgen_evaluate(ptxgen_session *s, const ptxgen_problem
 PTXGEN_API ptxgen_status ptxgen_error_bound(ptxgen_session *s, const ptxgen_problem *p, const ptxgen_arguments *args,
                                             double *const *PTXGEN_OPTIONAL bound);
 
-/** The generated kernels as host code: the host executor. */
+/** The generated kernels as host code: the host executor. A case is compiled when a run first takes it. */
 typedef struct ptxgen_host ptxgen_host;
 PTXGEN_API ptxgen_status ptxgen_host_create(ptxgen_session *s, const ptxgen_plan *plan,
                                             const ptxgen_compile_options *PTXGEN_OPTIONAL options, ptxgen_host **out);
