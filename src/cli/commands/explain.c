@@ -262,15 +262,6 @@ static int explain_ranks(struct explanation *x)
     return print_text(x->job.session, ptxgen_dist_explain(x->job.session, x->plan, o->shard, &x->options, ranks, n));
 }
 
-/* The plan whose code is asked for: of the case that takes the sizes alone, where no other is shown.  An assembler needs
- * seconds for all of them. */
-static int plan_of_code(const struct explanation *x, const struct options *native, ptxgen_plan **of)
-{
-    const bool one = !x->gpu && !native->html && !native->json && !native->all && !native->plan && all_sizes_known(x);
-    *of = x->plan;
-    return one ? make_plan(x->job.session, native, x->job.problem, x->options.size, of) : EXIT_OK;
-}
-
 static int explain_problem(struct explanation *x, int64_t *size)
 {
     struct options native = *x->job.options;
@@ -287,13 +278,8 @@ static int explain_problem(struct explanation *x, int64_t *size)
     if (!native.html && (stages || (!x->gpu && !ptxas_there()))) { /* nobody asks for the code */
         return print_explanation(x);
     }
-    ptxgen_plan *of;
-    status = plan_of_code(x, &native, &of);
-    if (status != EXIT_OK) {
-        return status;
-    }
     compile_options(x->job.options, &options);
-    ptxgen_status made = ptxgen_compile(s, of, &options, &x->program);
+    ptxgen_status made = ptxgen_compile(s, x->plan, &options, &x->program);
     if (made != PTXGEN_OK) {
         return fail_call(s, made, "compiling");
     }
