@@ -182,7 +182,7 @@ static bool keep_points(struct host_case *h, const kb *k)
 static struct host_jit *jit_case(struct host_code *h, const struct prog_case *code, LLVMContextRef cx,
                                  LLVMModuleRef mod)
 {
-    const char *name[8];
+    const char *name[PLAN_STEPS_MAX];
     for (int i = 0; i < code->nkernels; i++)
         name[i] = code->kernel[i].name;
     return host_jit_create(&h->says, cx, mod, code->nkernels, name, h->symbols, h->nsymbols);
@@ -219,8 +219,12 @@ static void need_case(struct host_code *h, int c, int before)
     h->says.arena.oom = &oom;
     if (h->cases[c].asked || setjmp(oom))
         return;
-    h->cases[c].asked = true;
     h->cases[c].failure = "out of memory";
+    if (!llvm_room(&h->says)) { /* arrays may have come since llvmgen_host() */
+        h->cases[c].failure = h->says.diags.last->text;
+        return;
+    }
+    h->cases[c].asked = true;
     emit_host_case(h, c, before);
     h->cases[c].failure = h->cases[c].jit ? NULL : h->says.diags.last->text;
 }
