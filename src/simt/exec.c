@@ -371,7 +371,8 @@ static bool reserve(struct exec *x)
         x->memory = aligned_alloc(128, need);
         x->memory_bytes = x->memory ? need : 0;
     }
-    if (!x->memory || !fiber_stacks_reserve(&x->stacks, x->nslots * x->slot_threads))
+    x->stacks = x->memory ? fiber_stacks_take(x->nslots * x->slot_threads) : NULL;
+    if (!x->stacks)
         return false;
     carve_all(x);
     return true;
@@ -383,7 +384,6 @@ void exec_free(struct exec *x)
     free(x->copy);
     free(x->came);
     free(x->memory);
-    fiber_stacks_free(&x->stacks);
     *x = (struct exec){ 0 };
 }
 
@@ -427,10 +427,9 @@ static void prepare_slots(struct exec *x)
         x->free_slot[s] = x->nslots - 1 - s;
     }
     memset(x->warps, 0, sizeof *x->warps * (size_t)(x->nslots * warps));
-    fiber_stacks_clean(&x->stacks);
     for (int i = 0; i < x->nslots * x->slot_threads; i++) {
-        fiber_start(&x->threads[i].fiber, &x->stacks, i, thread_main);
-        x->threads[i].stack_limit = fiber_stack_limit(&x->stacks, i);
+        fiber_start(&x->threads[i].fiber, x->stacks, i, thread_main);
+        x->threads[i].stack_limit = fiber_stack_limit(x->stacks, i);
         x->threads[i].known = x->options.race ? x->known + (ptrdiff_t)i * KNOWN_MAX : NULL;
     }
     x->nfree = x->nslots;
@@ -479,6 +478,9 @@ bool exec_run(struct exec *x, struct grid *grids, int n)
         fiber_switch(&x->main, &x->thread->fiber);
     if (x->report->what == SIMT_OK && !all_finished(x))
         report_stuck(x);
+    for (int i = 0; i < x->nslots * x->slot_threads; i++)
+        fiber_leave(&x->threads[i].fiber, x->stacks, i);
+    fiber_stacks_give(x->stacks);
     simt_current = outer;
     return x->report->what == SIMT_OK;
 }

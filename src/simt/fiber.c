@@ -9,12 +9,13 @@
  * pointer with fiber_stack_limit() in every call of a kernel; what an overflow has hit until then is the unused page
  * between two stacks or a stack that will not run again.
  *
- * A stack may be left in the middle of a kernel when a finding ends a launch, so AddressSanitizer is told to forget
- * the frames that were on it before it is used again.  Valgrind learns which ranges are stacks.
+ * Fibers never return, and a finding leaves stacks in the middle of a kernel: AddressSanitizer is told to forget the frames
+ * above the last stack pointer (of the whole stack it would take longer than a launch).  Valgrind learns which ranges are stacks.
  */
 #define _GNU_SOURCE
 #include "fiber.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -39,6 +40,8 @@
 /* Memory is taken where a stack is used; a thread with 64 elements of eight logsumexp each took over 256 KB. */
 enum { GAP = 4096, STACK = 512 * 1024, STRIDE = GAP + STACK, COLOUR = 64, COLOURS = 48 };
 enum { RESERVE = 8 * 1024 }; /* for the executor's own functions and the C library */
+/* Sets of at most so many stacks are kept, whose threads have used no more than so much of each. */
+enum { KEPT_SETS = 4, KEPT = 4096, SHALLOW = 32 * 1024 };
 
 /* ---- the switch ------------------------------------------------------------------------------ */
 #if defined(FIBER_UCONTEXT)
@@ -146,62 +149,82 @@ void fiber_start(struct fiber *f, const struct fiber_stacks *s, int i, void (*en
 
 const char *fiber_stack_limit(const struct fiber_stacks *s, int i)
 {
-    return s->base + (size_t)i * STRIDE + GAP + RESERVE;
+    return s->base + (size_t)i * STRIDE + GAP + STACK - SHALLOW;
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
-static void register_stacks(struct fiber_stacks *s)
+static struct fiber_stacks *create(int count)
 {
+    struct fiber_stacks *s = calloc(1, sizeof *s + sizeof *s->registered * (size_t)count);
+    void *base =
+        mmap(NULL, (size_t)count * STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!s || base == MAP_FAILED) {
+        if (base != MAP_FAILED)
+            munmap(base, (size_t)count * STRIDE);
+        free(s);
+        return NULL;
+    }
+    s->base = base;
+    s->count = count;
+    mprotect(s->base, GAP, PROT_NONE); /* below the lowest lies what is not ours */
 #ifdef VALGRIND_STACK_REGISTER
-    for (int i = 0; i < s->count; i++) {
+    for (int i = 0; i < count; i++) {
         char *low = s->base + (size_t)i * STRIDE + GAP;
         s->registered[i] = VALGRIND_STACK_REGISTER(low, low + STACK);
     }
-#else
-    (void)s;
 #endif
+    return s;
 }
 
-void fiber_stacks_clean(const struct fiber_stacks *s)
+static void destroy(struct fiber_stacks *s)
 {
-#ifdef FIBER_ASAN
-    __asan_unpoison_memory_region(s->base, (size_t)s->count * STRIDE);
-#else
-    (void)s;
-#endif
-}
-
-bool fiber_stacks_reserve(struct fiber_stacks *s, int count)
-{
-    if (count <= s->count)
-        return true;
-    fiber_stacks_free(s);
-    void *base =
-        mmap(NULL, (size_t)count * STRIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED)
-        return false;
-    s->base = base;
-    s->count = count;
-    s->registered = calloc((size_t)count, sizeof *s->registered);
-    if (!s->registered) {
-        fiber_stacks_free(s);
-        return false;
-    }
-    mprotect(s->base, GAP, PROT_NONE); /* below the lowest lies what is not ours */
-    register_stacks(s);
-    return true;
-}
-
-void fiber_stacks_free(struct fiber_stacks *s)
-{
-    if (!s->base)
+    if (!s)
         return;
 #ifdef VALGRIND_STACK_DEREGISTER
-    for (int i = 0; s->registered && i < s->count; i++)
+    for (int i = 0; i < s->count; i++)
         VALGRIND_STACK_DEREGISTER(s->registered[i]);
 #endif
-    fiber_stacks_clean(s);
     munmap(s->base, (size_t)s->count * STRIDE);
-    free(s->registered);
-    *s = (struct fiber_stacks){ 0 };
+    free(s);
+}
+
+/* Given back, newest first: without a lock, as a process may be forked at any time. */
+static struct fiber_stacks *_Atomic kept[KEPT_SETS];
+
+struct fiber_stacks *fiber_stacks_take(int count)
+{
+    for (int i = 0; i < KEPT_SETS; i++) {
+        struct fiber_stacks *s = atomic_exchange(&kept[i], NULL);
+        if (s && s->count >= count)
+            return s;
+        destroy(s);
+    }
+    return create(count);
+}
+
+void fiber_stacks_give(struct fiber_stacks *s)
+{
+    if (s && !s->deep && s->count <= KEPT)
+        for (int i = 0; s && i < KEPT_SETS; i++)
+            s = atomic_exchange(&kept[i], s);
+    destroy(s);
+}
+
+bool fiber_stack_overflown(struct fiber_stacks *s, int i, const char *frame)
+{
+    const char *low = s->base + (size_t)i * STRIDE + GAP;
+    s->deep = s->deep || frame < low + STACK - SHALLOW;
+    return frame < low + RESERVE;
+}
+
+void fiber_leave(const struct fiber *f, const struct fiber_stacks *s, int i)
+{
+#ifdef FIBER_ASAN
+    const char *low = s->base + (size_t)i * STRIDE + GAP, *used = low;
+#ifndef FIBER_UCONTEXT
+    used = f->sp;
+#endif
+    __asan_unpoison_memory_region(used, (size_t)(low + STACK - used));
+#endif
+    (void)f, (void)s, (void)i;
 }

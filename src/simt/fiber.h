@@ -28,22 +28,25 @@ struct fiber {
 /* Continue `to`; return when somebody switches to `from`. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
-/* A pool of equal stacks, kept between launches: fresh pages cost more than a small launch. */
+/* Equal stacks.  Those that are given back serve the next one who asks: fresh pages cost more than a small launch. */
 struct fiber_stacks {
     char *base;
     int count;
-    unsigned *registered; /* valgrind's numbers of the stacks */
+    bool deep;             /* too much of a stack was used to keep them */
+    unsigned registered[]; /* valgrind's numbers of the stacks */
 };
-/* Grows the pool to `count` stacks; contents are lost when it grows. False: out of memory. */
-bool fiber_stacks_reserve(struct fiber_stacks *s, int count);
-void fiber_stacks_free(struct fiber_stacks *s);
-/* For AddressSanitizer: frames that nobody returned from are gone.  Of all stacks at once, as a call maps their shadow anew. */
-void fiber_stacks_clean(const struct fiber_stacks *s);
+/* At least `count` stacks, or NULL: out of memory. */
+struct fiber_stacks *fiber_stacks_take(int count);
+void fiber_stacks_give(struct fiber_stacks *s);
 
-/* A frame on stack i that reaches below this has (nearly) overflowed it. */
+/* A frame on stack i that reaches below this uses much of it: ask then, … */
 const char *fiber_stack_limit(const struct fiber_stacks *s, int i);
+/* … has it (nearly) overflowed the stack? */
+bool fiber_stack_overflown(struct fiber_stacks *s, int i, const char *frame);
 
 /* Makes f start in entry() on stack i at the next switch.  entry never returns. */
 void fiber_start(struct fiber *f, const struct fiber_stacks *s, int i, void (*entry)(void));
+/* f, on stack i, will not continue.  Before another fiber starts on the stack, or the stacks are freed. */
+void fiber_leave(const struct fiber *f, const struct fiber_stacks *s, int i);
 
 #endif

@@ -118,7 +118,8 @@ void global_access(struct exec *x, char *at, uint32_t bytes, const char *name, e
 /* Checks common to all accesses. Ordered ones let other threads come first. */
 static void check(struct exec *x, char *at, uint32_t bytes, uint32_t how, const char *name, enum access_kind kind)
 {
-    if ((const char *)__builtin_frame_address(0) < x->thread->stack_limit)
+    const char *frame = __builtin_frame_address(0);
+    if (frame < x->thread->stack_limit && fiber_stack_overflown(x->stacks, (int)(x->thread - x->threads), frame))
         finding(x, SIMT_CRASH, "has overflowed its stack: the kernel's local arrays are too large");
     const uintptr_t misaligned = (uintptr_t)at & ((UINT32_C(1) << (how >> SIMT_ALIGN_SHIFT & 15)) - 1);
     if (misaligned)

@@ -226,7 +226,7 @@ struct exec {
     void *memory;
     size_t memory_bytes;
     int nslots, slot_threads, slot_shared;
-    struct fiber_stacks stacks;
+    struct fiber_stacks *stacks;
     struct thread *threads;
     struct warp *warps;
     struct block *blocks;

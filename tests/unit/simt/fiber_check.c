@@ -48,12 +48,12 @@ static void entry(void)
 
 int main(void)
 {
-    struct fiber_stacks stacks = { 0 };
+    struct fiber_stacks *stacks = fiber_stacks_take(FIBERS);
     int failed = 0;
-    if (!fiber_stacks_reserve(&stacks, FIBERS))
+    if (!stacks)
         return 2;
     for (int i = 0; i < FIBERS; i++)
-        fiber_start(&fibers[i], &stacks, i, entry);
+        fiber_start(&fibers[i], stacks, i, entry);
     for (int round = 0; round <= STEPS; round++)
         for (running = 0; running < FIBERS; running++)
             fiber_switch(&scheduler, &fibers[running]);
@@ -68,6 +68,6 @@ int main(void)
         }
     }
     failed += done != FIBERS;
-    fiber_stacks_free(&stacks);
+    fiber_stacks_give(stacks);
     return failed != 0;
 }
