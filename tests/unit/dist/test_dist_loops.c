@@ -258,7 +258,7 @@ static void all_end(const char *spec, int fails)
     fails_in = fails;
     const double begun = peer_seconds();
     world_all(&w, rank, fails < 0 ? launches_but_rank_1 : launches);
-    cr_expect_lt(peer_seconds() - begun, 20);
+    cr_expect_lt(peer_seconds() - begun, 60); /* compiling takes its time, too */
     for (int r = 0; r < w.ranks; r++) {
         cr_expect_eq(rank[r].status, r == 1 && fails >= 0 ? PTXGEN_FINDING : PTXGEN_OK, "rank %d: %s", r, rank[r].text);
         cr_expect_eq(ptxgen_dist_check(rank[r].s, rank[r].dist), r == 1 ? PTXGEN_OK : PTXGEN_RANKS, "rank %d", r);
@@ -291,7 +291,7 @@ Test(dist_loops, a_rank_cannot_launch)
 /* Nor do its kernels wait for rows that the loops of the others, which are graphs, send otherwise. */
 Test(dist_loops, a_rank_cannot_launch_stencils_that_join)
 {
-    nccl_seconds = 25;
+    nccl_seconds = 120;
     for (int at = 0; at < 4; at++)
         all_end(at % 2 ? APART("0.05", "1") : APART("0.05", "3"), at / 2);
 }

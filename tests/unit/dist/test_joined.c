@@ -144,7 +144,7 @@ static void *launches_refused(void *user)
 static void all_know(const char *spec, int at)
 {
     refused_step = at;
-    nccl_seconds = 20;
+    nccl_seconds = 120; /* compiling takes its time, too */
     begin(spec, ALL_RANKS, NULL);
     nccl_machine.run = refuses;
     const double begun = seconds();
@@ -379,7 +379,7 @@ Test(joined, streams_take_turns)
 Test(joined, a_second_stream_cannot_be_prepared_on_one_rank)
 {
     nccl_kernels = true;
-    nccl_seconds = 10;
+    nccl_seconds = 60;
     begin(ONE("i32[n, m]", "clamp", "x[-1, 0] + x[1, 0]"), 2, NULL);
     for (int r = 0; r < 2; r++)
         cr_assert_eq(ptxgen_stream_create(rank[r].s, rank[r].gpu, &second[r]), PTXGEN_OK);
