@@ -21,7 +21,7 @@
  *     ptxgen_session_destroy(s);
  *
  * Threads: different sessions may be used by different threads at the same time; one session by one thread at a time.
- * Programs are immutable and may be shared.  There is no global state.
+ * Programs are immutable and may be shared.  Nothing is global but stacks that a run on the host leaves to the next.
  *
  * Ownership:
  *
@@ -52,7 +52,6 @@
  * the layout of structures.  A minor release may add functions and values, and fields at the end of structures that
  * begin with `struct_size`.  Start these from their *_INIT, which says what the program knows of them: a newer library
  * takes the default, zero, for the rest, and an older one refuses fields that it does not know unless they are zero.
- * tests/headers/abi.txt has all of it.
  */
 #ifndef PTXGEN_H
 #define PTXGEN_H
@@ -316,13 +315,14 @@ typedef struct ptxgen_explain_options {
     ptxgen_form form;                     /**< HTML: sections with tables, to be put into a page */
     int all; /**< text: also strategies that do not apply, all cases in full and the evidence behind their tunables */
 } ptxgen_explain_options;
-/**
- * The same with what it costs: operations and bytes per element, the least time that the target allows (roofline),
+/** The same with what it costs: operations and bytes per element, the least time that the target allows (roofline),
  * registers and occupancy of the kernels, launches and passes over memory at the sizes, predicted and measured time.
- * NULL when memory is exhausted, or the GPU is unknown (a diagnostic names those that are known).  Owned by the caller.
- */
+ * NULL when memory is exhausted, or the GPU is unknown (a diagnostic names those that are known).  Owned by the caller. */
 PTXGEN_API char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan,
                                 const ptxgen_explain_options *PTXGEN_OPTIONAL options);
+/** The case whose kernels it shows: a launch at these sizes takes it, its arrays aligned and apart.  -1: sizes are left
+ * open, no case takes them, the GPU is unknown, or the plan is of stages. */
+PTXGEN_API int ptxgen_plan_case(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options);
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 /*

@@ -8,6 +8,7 @@
 #include "api_stages.h"
 #include "coder.h"
 #include "ptxgen/launch.h"
+#include "explore/explain.h"
 #include "llvmgen/llvmgen.h"
 #include "explore/variants.h"
 
@@ -202,6 +203,17 @@ char *ptxgen_plan_explain(ptxgen_session *s, const ptxgen_plan *plan, const int6
 {
     const ptxgen_explain_options options = { .struct_size = sizeof options, .size = size };
     return ptxgen_explain(s, plan, &options);
+}
+
+int ptxgen_plan_case(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options)
+{
+    ptxgen_explain_options o;
+    if (LACKS(s, s, plan, options) || !TAKE(s, options, &o) || plan->stages)
+        return -1;
+    struct explained x = { 0 };
+    bool known = false;
+    WITH_MEMORY_OR(s, -1, known = api_fit_explain(s, plan->plan->problem, &o) && explain_gather(s, plan->plan, &o, &x));
+    return known && x.at_size ? x.prediction.case_index : -1;
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */

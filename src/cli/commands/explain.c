@@ -174,15 +174,18 @@ static int ask_gpu(struct explanation *x)
     return all_sizes_known(x) ? measure(x) : EXIT_OK;
 }
 
-static int ask_ptxas(struct explanation *x)
+/* Of all cases, or of one alone, as an assembler needs seconds for all of them. */
+enum { ALL = -1 };
+static int ask_ptxas(struct explanation *x, int of)
 {
-    char *ptx = ptxgen_program_ptx(x->program);
+    char *all = of == ALL ? ptxgen_program_ptx(x->program) : NULL;
+    const char *ptx = of == ALL ? all : ptxgen_program_case_ptx(x->program, of);
     if (!ptx) {
         return fail(EXIT_DEVICE, "out of memory");
     }
     x->options.resource_count = ptxas_resources(ptx, x->resource, KERNELS_MAX);
     x->options.resource_source = x->options.resource_count ? "ptxas" : NULL;
-    ptxgen_free(ptx);
+    ptxgen_free(all);
     return EXIT_OK;
 }
 
@@ -275,7 +278,10 @@ static int explain_problem(struct explanation *x, int64_t *size)
         return explain_ranks(x);
     }
     const int stages = ptxgen_stage_count(x->job.problem);
-    if (!native.html && (stages || (!x->gpu && !ptxas_there()))) { /* nobody asks for the code */
+    const bool one =
+        !native.html && !native.json && !native.all; /* a text shows the kernels of the case that is taken */
+    const int of = one ? ptxgen_plan_case(s, x->plan, &x->options) : ALL;
+    if (!native.html && (stages || (!x->gpu && (!ptxas_there() || (one && of < 0))))) { /* nobody asks for the code */
         return print_explanation(x);
     }
     compile_options(x->job.options, &options);
@@ -283,7 +289,7 @@ static int explain_problem(struct explanation *x, int64_t *size)
     if (made != PTXGEN_OK) {
         return fail_call(s, made, "compiling");
     }
-    status = x->gpu && !stages ? ask_gpu(x) : ask_ptxas(x);
+    status = x->gpu && !stages ? ask_gpu(x) : ask_ptxas(x, of);
     if (status == EXIT_OK && native.html) {
         const struct explaining page = {
             &native, native.operands.item[0], native.arch, s, x->job.problem, stages, x->plan, &x->options

@@ -256,3 +256,36 @@ Test(library, a_host_compiles_its_case_when_its_session_has_gone)
     ptxgen_host_destroy(host);
     ptxgen_session_destroy(other);
 }
+
+Test(library, the_case_of_a_plan_is_the_one_that_a_run_takes)
+{
+    enum { MOST = 1 << 16 };
+    static const int64_t sizes[] = { 100, 5000, MOST };
+    static int32_t x[MOST];
+    ptxgen_explain_options o = PTXGEN_EXPLAIN_OPTIONS_INIT;
+    ptxgen_session *s;
+    ptxgen_problem *p;
+    ptxgen_plan *plan;
+    ptxgen_program *program;
+    ptxgen_host *host;
+    int32_t y;
+    int taken = -1, different = 0;
+    cr_assert_eq(ptxgen_session_create(&s), PTXGEN_OK);
+    cr_assert_eq(ptxgen_problem_from_string(s, sources[4].text, strlen(sources[4].text), "mss", &p), PTXGEN_OK);
+    cr_assert_eq(ptxgen_plan_create(s, p, NULL, &plan), PTXGEN_OK);
+    cr_assert_eq(ptxgen_compile(s, plan, NULL, &program), PTXGEN_OK);
+    cr_assert_eq(ptxgen_host_create(s, plan, NULL, &host), PTXGEN_OK);
+    cr_expect_eq(ptxgen_plan_case(s, plan, &o), -1, "sizes are open");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const ptxgen_arguments args = { &sizes[i], (const void *[]){ x }, (void *[]){ &y }, NULL };
+        o.size = &sizes[i];
+        cr_assert_eq(ptxgen_host_run(s, host, &args, NULL), PTXGEN_OK);
+        different += ptxgen_plan_case(s, plan, &o) != taken;
+        taken = ptxgen_plan_case(s, plan, &o);
+        cr_expect_str_eq(ptxgen_program_case_name(program, taken), ptxgen_host_case(host), "%d", (int)sizes[i]);
+    }
+    cr_expect_gt(different, 1, "sizes of one case alone");
+    ptxgen_host_destroy(host);
+    ptxgen_program_destroy(program);
+    ptxgen_session_destroy(s);
+}
