@@ -21,7 +21,7 @@
  *     ptxgen_session_destroy(s);
  *
  * Threads: different sessions may be used by different threads at the same time; one session by one thread at a time.
- * Programs are immutable and may be shared.  Nothing is global but stacks that a run on the host leaves to the next.
+ * Programs are immutable and may be shared.  The only global state is a pool of stacks for runs on the host.
  *
  * Ownership:
  *
@@ -320,8 +320,8 @@ typedef struct ptxgen_explain_options {
  * NULL when memory is exhausted, or the GPU is unknown (a diagnostic names those that are known).  Owned by the caller. */
 PTXGEN_API char *ptxgen_explain(ptxgen_session *s, const ptxgen_plan *plan,
                                 const ptxgen_explain_options *PTXGEN_OPTIONAL options);
-/** The case whose kernels it shows: a launch at these sizes takes it, its arrays aligned and apart.  -1: sizes are left
- * open, no case takes them, the GPU is unknown, or the plan is of stages. */
+/** Index of the case whose kernels it shows: the one that takes options->size, with aligned arrays that do not overlap.
+ * -1: a size is open, no case takes them, the GPU is unknown, or the plan has stages; an error leaves a diagnostic. */
 PTXGEN_API int ptxgen_plan_case(ptxgen_session *s, const ptxgen_plan *plan, const ptxgen_explain_options *options);
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */

@@ -371,8 +371,13 @@ static bool reserve(struct exec *x)
         x->memory = aligned_alloc(128, need);
         x->memory_bytes = x->memory ? need : 0;
     }
-    x->stacks = x->memory ? fiber_stacks_take(x->nslots * x->slot_threads) : NULL;
-    if (!x->stacks)
+    const int threads = x->nslots * x->slot_threads;
+    if (x->stacks && x->stacks->count < threads) {
+        fiber_stacks_free(x->stacks);
+        x->stacks = NULL;
+    }
+    x->stacks = x->stacks ? x->stacks : fiber_stacks_take(threads);
+    if (!x->memory || !x->stacks)
         return false;
     carve_all(x);
     return true;
@@ -384,6 +389,7 @@ void exec_free(struct exec *x)
     free(x->copy);
     free(x->came);
     free(x->memory);
+    fiber_stacks_free(x->stacks);
     *x = (struct exec){ 0 };
 }
 
@@ -480,7 +486,7 @@ bool exec_run(struct exec *x, struct grid *grids, int n)
         report_stuck(x);
     for (int i = 0; i < x->nslots * x->slot_threads; i++)
         fiber_leave(&x->threads[i].fiber, x->stacks, i);
-    fiber_stacks_give(x->stacks);
+    x->stacks = fiber_stacks_give(x->stacks);
     simt_current = outer;
     return x->report->what == SIMT_OK;
 }

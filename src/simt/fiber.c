@@ -176,7 +176,7 @@ static struct fiber_stacks *create(int count)
     return s;
 }
 
-static void destroy(struct fiber_stacks *s)
+void fiber_stacks_free(struct fiber_stacks *s)
 {
     if (!s)
         return;
@@ -197,17 +197,19 @@ struct fiber_stacks *fiber_stacks_take(int count)
         struct fiber_stacks *s = atomic_exchange(&kept[i], NULL);
         if (s && s->count >= count)
             return s;
-        destroy(s);
+        fiber_stacks_free(s ? atomic_exchange(&kept[i], s) : NULL); /* too few: back, in place of what came meanwhile */
     }
     return create(count);
 }
 
-void fiber_stacks_give(struct fiber_stacks *s)
+struct fiber_stacks *fiber_stacks_give(struct fiber_stacks *s)
 {
-    if (s && !s->deep && s->count <= KEPT)
-        for (int i = 0; s && i < KEPT_SETS; i++)
-            s = atomic_exchange(&kept[i], s);
-    destroy(s);
+    if (s->deep || s->count > KEPT)
+        return s;
+    for (int i = 0; s && i < KEPT_SETS; i++)
+        s = atomic_exchange(&kept[i], s);
+    fiber_stacks_free(s);
+    return NULL;
 }
 
 bool fiber_stack_overflown(struct fiber_stacks *s, int i, const char *frame)

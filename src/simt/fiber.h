@@ -28,7 +28,7 @@ struct fiber {
 /* Continue `to`; return when somebody switches to `from`. */
 void fiber_switch(struct fiber *from, struct fiber *to);
 
-/* Equal stacks.  Those that are given back serve the next one who asks: fresh pages cost more than a small launch. */
+/* Equal stacks.  Those that are given back serve the next launch of any executor: fresh pages cost more than a small launch. */
 struct fiber_stacks {
     char *base;
     int count;
@@ -37,11 +37,14 @@ struct fiber_stacks {
 };
 /* At least `count` stacks, or NULL: out of memory. */
 struct fiber_stacks *fiber_stacks_take(int count);
-void fiber_stacks_give(struct fiber_stacks *s);
+/* Gives them to other executors, and returns NULL; or returns those of which others would keep too much memory: the caller
+ * keeps them for its next launch. */
+struct fiber_stacks *fiber_stacks_give(struct fiber_stacks *s);
+void fiber_stacks_free(struct fiber_stacks *s); /* or NULL */
 
-/* A frame on stack i that reaches below this uses much of it: ask then, … */
+/* A frame on stack i below this address is deep.  Then call fiber_stack_overflown(). */
 const char *fiber_stack_limit(const struct fiber_stacks *s, int i);
-/* … has it (nearly) overflowed the stack? */
+/* Has a deep frame (nearly) overflowed stack i? */
 bool fiber_stack_overflown(struct fiber_stacks *s, int i, const char *frame);
 
 /* Makes f start in entry() on stack i at the next switch.  entry never returns. */

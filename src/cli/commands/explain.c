@@ -174,19 +174,17 @@ static int ask_gpu(struct explanation *x)
     return all_sizes_known(x) ? measure(x) : EXIT_OK;
 }
 
-/* Of all cases, or of one alone, as an assembler needs seconds for all of them. */
+/* Registers of all cases, or of one case: ptxas needs seconds for all. */
 enum { ALL = -1 };
-static int ask_ptxas(struct explanation *x, int of)
+static void ask_ptxas(struct explanation *x, int of)
 {
-    char *all = of == ALL ? ptxgen_program_ptx(x->program) : NULL;
-    const char *ptx = of == ALL ? all : ptxgen_program_case_ptx(x->program, of);
-    if (!ptx) {
-        return fail(EXIT_DEVICE, "out of memory");
+    const int end = of == ALL ? ptxgen_program_case_count(x->program) : of + 1;
+    int n = 0;
+    for (int c = of == ALL ? 0 : of; c < end; c++) {
+        n += ptxas_resources(ptxgen_program_case_ptx(x->program, c), x->resource + n, KERNELS_MAX - n);
     }
-    x->options.resource_count = ptxas_resources(ptx, x->resource, KERNELS_MAX);
-    x->options.resource_source = x->options.resource_count ? "ptxas" : NULL;
-    ptxgen_free(all);
-    return EXIT_OK;
+    x->options.resource_count = n;
+    x->options.resource_source = n ? "ptxas" : NULL;
 }
 
 /* text: given back; NULL: a call failed. */
@@ -278,18 +276,27 @@ static int explain_problem(struct explanation *x, int64_t *size)
         return explain_ranks(x);
     }
     const int stages = ptxgen_stage_count(x->job.problem);
-    const bool one =
-        !native.html && !native.json && !native.all; /* a text shows the kernels of the case that is taken */
-    const int of = one ? ptxgen_plan_case(s, x->plan, &x->options) : ALL;
-    if (!native.html && (stages || (!x->gpu && (!ptxas_there() || (one && of < 0))))) { /* nobody asks for the code */
+    if (!native.html && (stages || (!x->gpu && !ptxas_there()))) { /* nobody asks for the code */
         return print_explanation(x);
+    }
+    int of = ALL;
+    if (!x->gpu && !native.html && !native.json && !native.all) { /* a text shows the case that is taken */
+        const int before = ptxgen_diagnostic_count(s);
+        of = ptxgen_plan_case(s, x->plan, &x->options);
+        if (of < 0) {
+            return ptxgen_diagnostic_count(s) > before ? print_text(s, NULL) : print_explanation(x);
+        }
     }
     compile_options(x->job.options, &options);
     ptxgen_status made = ptxgen_compile(s, x->plan, &options, &x->program);
     if (made != PTXGEN_OK) {
         return fail_call(s, made, "compiling");
     }
-    status = x->gpu && !stages ? ask_gpu(x) : ask_ptxas(x, of);
+    if (x->gpu && !stages) {
+        status = ask_gpu(x);
+    } else {
+        ask_ptxas(x, of);
+    }
     if (status == EXIT_OK && native.html) {
         const struct explaining page = {
             &native, native.operands.item[0], native.arch, s, x->job.problem, stages, x->plan, &x->options

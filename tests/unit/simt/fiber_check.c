@@ -68,6 +68,6 @@ int main(void)
         }
     }
     failed += done != FIBERS;
-    fiber_stacks_give(stacks);
+    fiber_stacks_free(fiber_stacks_give(stacks));
     return failed != 0;
 }

@@ -2,6 +2,7 @@
 /* The host executor: right kernels pass in every mode, and each fault is found by some mode. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "support/simt_kernels.h"
 
@@ -177,6 +178,27 @@ Test(simt, memory_depends_on_resident_blocks_only)
     cr_assert_eq(run_machine(&many, 0, x, N, got, 1, control, &o, &r), SIMT_OK, "%s", r.text);
     cr_assert_eq(got[0], want[0]);
     cr_assert_eq(control->exec.nslots, 2);
+    simt_control_destroy(control);
+}
+
+/* Its next run begins on stacks whose memory is there, also where they are too many to be kept for others. */
+Test(simt, many_threads_keep_their_stacks)
+{
+    struct machine many = LAST;
+    many.blocks = many.temp = 64;
+    const struct simt_options o = modes("sms:64,resident:1", 1);
+    struct simt_control *control = simt_control_create();
+    struct rusage before, after;
+    struct simt_report r;
+    int32_t x[N], got[1];
+    make_input(x, N);
+    for (int again = 0; again < 3; again++) {
+        getrusage(RUSAGE_SELF, &before);
+        cr_assert_eq(run_machine(&many, 0, x, N, got, 1, control, &o, &r), SIMT_OK, "%s", r.text);
+        getrusage(RUSAGE_SELF, &after);
+    }
+    cr_assert_eq(control->exec.nslots * control->exec.slot_threads, 8192);
+    cr_expect_lt(after.ru_minflt - before.ru_minflt, 4096);
     simt_control_destroy(control);
 }
 
