@@ -276,6 +276,29 @@ Test(scans, no_offsets)
         }
 }
 
+/* Where a segment ends, the next elements are its neighbours all the same: only the array has a boundary. */
+Test(scans, neighbours_beyond_segments)
+{
+    static const char spec[] = "kind: scan\ninputs: {x: 'i32[n]', off: 'i32[k]'}\nsegments: {offsets: off}\nmap: x[1]\n"
+                               "operator: add\noutputs: {y: 'i32[n]', z: {type: 'i32[n]', value: 'x[2] - x[-1]'}}\n";
+    static const char *const strategy[] = { "scan.lookback", "scan.pipeline", "scan.resident", "scan.block",
+                                            "segscan.column" };
+    int refused = 0;
+    for (size_t i = 0; i < sizeof strategy / sizeof *strategy; i++) {
+        struct harness h;
+        const char *set[] = { "strategy", strategy[i], NULL, NULL };
+        if (!harness_open(&h, "beyond", spec, "sm_90", set)) {
+            cr_expect(strstr(h.text, "beyond the ends of segments"), "%s", h.text);
+            refused++;
+        } else {
+            harness_data_at(&h, (int64_t[]){ 3001, 700 }, 3, 0, 0);
+            cr_expect(harness_check(&h, "seed:1,race,uninit,guard"), "%s: %s", strategy[i], h.text);
+        }
+        harness_close(&h);
+    }
+    cr_expect_eq(refused, 1);
+}
+
 /* Few columns in the look-ahead pipeline: numbers of columns that it takes (whole vectors, as many as the threads of a warp
  * have; with look-back as many as lanes; tiles of whole units of 16 bytes) and others, which are refused; rows that
  * fill several windows of tiles, and the last tile in part; backwards any number of them. */

@@ -199,7 +199,7 @@ bool scan_asks_indices(const struct problem *p)
 }
 
 /* Their addresses take registers. */
-static bool reads_neighbours(const struct problem *p)
+bool scan_reads_neighbours(const struct problem *p)
 {
     bool any = false;
     for (int i = 0; i < p->ninputs; i++)
@@ -257,7 +257,7 @@ static bool too_wide(const struct problem *p, const struct plan_case *c, const s
 /* Whole arrays of scalars, and states whose shuffles cost less than two passes through shared memory. */
 static bool may_stripe(const struct problem *p, const struct plan_case *c)
 {
-    return widest(p) > 0 && !reads_neighbours(p) && scan_trailing(p) && (!scan_keeps(p) || own_tiles(c)) &&
+    return widest(p) > 0 && !scan_reads_neighbours(p) && scan_trailing(p) && (!scan_keeps(p) || own_tiles(c)) &&
            p->flags < 0 && p->offsets < 0;
 }
 
@@ -275,7 +275,7 @@ static void choose_items(const struct problem *p, struct plan_case *c, const str
     const bool indexed = p->nreductions == 1 && op->nfields == 2 && state_words(p, NULL) == 3 &&
                          op->field[1] == TY_I64 && c->tunable[TN_THREADS] * c->tunable[TN_MIN_BLOCKS] >= 1024;
     const int usual = indexed ? 36 : more ? 48 : kept_bytes(p) ? 56 : 64;
-    const int registers = reads_neighbours(p) ? beside : usual;
+    const int registers = scan_reads_neighbours(p) ? beside : usual;
     while (plan_shrinks(c, TN_ITEMS) && (scan_degree(c) > items_most(p, c) || registers_held(p, c) > registers ||
                                          transpose_bytes(p, c) > STAGE_MAX || too_wide(p, c, d)))
         c->tunable[TN_ITEMS] -= c->tunable[TN_ITEMS] % 2 ? 2 : 1; /* odd ones keep the transpose free of conflicts */
@@ -293,7 +293,7 @@ static int choose_blocks(const struct planner *pl, const struct plan_case *c)
     if (scan_items_in_words(p) >= VAST)
         return 1;
     const bool heavy = scan_items_in_words(p) >= (sm < 90 ? 4 : 8) || (p->reverse && c->tunable[TN_VECTOR] > 4) ||
-                       reads_neighbours(p) || scan_laborious(pl);
+                       scan_reads_neighbours(p) || scan_laborious(pl);
     const int blocks = (heavy ? 512 : 1024) / c->tunable[TN_THREADS];
     return blocks > 0 ? blocks : 1;
 }

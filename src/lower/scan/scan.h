@@ -28,6 +28,7 @@ static inline int scan_axes(const struct problem *p)
 }
 /* Do maps load more than the elements of their positions? */
 bool scan_loads_elsewhere(const struct problem *p);
+bool scan_reads_neighbours(const struct problem *p);
 /* A whole array. */
 static inline bool scan_single(const struct problem *p) { return !scan_keeps(p) && p->offsets < 0; }
 /* Segments of equal length, each by itself. */
