@@ -175,7 +175,7 @@ static int ask_gpu(struct explanation *x)
 }
 
 /* Registers of all cases, or of one case: ptxas needs seconds for all. */
-enum { ALL = -1 };
+enum { NONE = -1, ALL = -2 };
 static void ask_ptxas(struct explanation *x, int of)
 {
     const int end = of == ALL ? ptxgen_program_case_count(x->program) : of + 1;
@@ -263,6 +263,18 @@ static int explain_ranks(struct explanation *x)
     return print_text(x->job.session, ptxgen_dist_explain(x->job.session, x->plan, o->shard, &x->options, ranks, n));
 }
 
+/* The case whose code is asked for: NONE where nothing is shown of it, ALL for forms that show every case. */
+static int case_shown(struct explanation *x, const struct options *native, int stages)
+{
+    if (native->html) {
+        return ALL;
+    }
+    if (stages || (!x->gpu && !ptxas_there())) {
+        return NONE;
+    }
+    return x->gpu || native->json || native->all ? ALL : ptxgen_plan_case(x->job.session, x->plan, &x->options);
+}
+
 static int explain_problem(struct explanation *x, int64_t *size)
 {
     struct options native = *x->job.options;
@@ -276,16 +288,9 @@ static int explain_problem(struct explanation *x, int64_t *size)
         return explain_ranks(x);
     }
     const int stages = ptxgen_stage_count(x->job.problem);
-    if (!native.html && (stages || (!x->gpu && !ptxas_there()))) { /* nobody asks for the code */
-        return print_explanation(x);
-    }
-    int of = ALL;
-    if (!x->gpu && !native.html && !native.json && !native.all) { /* a text shows the case that is taken */
-        const int before = ptxgen_diagnostic_count(s);
-        of = ptxgen_plan_case(s, x->plan, &x->options);
-        if (of < 0) {
-            return ptxgen_diagnostic_count(s) > before ? print_text(s, NULL) : print_explanation(x);
-        }
+    const int before = ptxgen_diagnostic_count(s), of = case_shown(x, &native, stages);
+    if (of == NONE) {
+        return ptxgen_diagnostic_count(s) > before ? print_text(s, NULL) : print_explanation(x);
     }
     compile_options(x->job.options, &options);
     ptxgen_status made = ptxgen_compile(s, x->plan, &options, &x->program);

@@ -12,9 +12,9 @@
 bool segscan_column_fits(const struct problem *p, const struct device *d, struct arena *a, const char **why)
 {
     (void)d, (void)a;
-    const struct misfit beyond = { p->offsets >= 0 && scan_reads_neighbours(p),
-                                   "it reads no neighbours beyond the ends of segments between offsets" };
-    return plan_takes(why, (struct misfit[]){ segscan_single(p), beyond, { 0 } });
+    const bool cut = p->offsets >= 0 && scan_reads_neighbours(p);
+    return plan_takes(why,
+                      (struct misfit[]){ segscan_single(p), { cut, "it reads no neighbours between offsets" }, { 0 } });
 }
 
 /* Of states of three words ptxas takes 64 registers by itself, and spills; held to as many it does not.  Of wider ones it
