@@ -174,8 +174,9 @@ static int ask_gpu(struct explanation *x)
     return all_sizes_known(x) ? measure(x) : EXIT_OK;
 }
 
-/* Registers of all cases, or of one case: ptxas needs seconds for all. */
 enum { NONE = -1, ALL = -2 };
+
+/* Registers of all cases, or of one case: ptxas needs seconds for all. */
 static void ask_ptxas(struct explanation *x, int of)
 {
     const int end = of == ALL ? ptxgen_program_case_count(x->program) : of + 1;
